@@ -11,12 +11,16 @@ type clients struct {
 	mu         sync.Mutex
 	byKey      map[string]*client
 	unfinished int // bytes of all clients
+	reserved   int // of these, bytes that are reserved for long messages
+	// waiting are the streams whose long messages wait for a reservation, in the order of their requests.
+	waiting []*Stream
 }
 
 // client is guarded by the lock of clients.
 type client struct {
 	conns      map[*conn]struct{}
 	unfinished int // bytes of unfinished messages
+	reserved   int // of these, bytes that are reserved for long messages
 }
 
 func clientKey(c *conn) string {
@@ -76,36 +80,58 @@ func (s *server) charge(c *conn, n int) bool {
 		return true
 	}
 	s.clients.mu.Lock()
-	if most := s.MaxUnfinishedPerClient; n > 0 && most > 0 && c.client.unfinished+n > most {
-		s.clients.mu.Unlock()
-		s.OnRefused(RefusedUnfinished)
-		return false
+	ok := s.mayCharge(c, n)
+	var cut []*conn
+	if ok {
+		cut = s.chargeLocked(c, n)
 	}
+	granted := s.grantLocked()
+	s.clients.mu.Unlock()
+	s.settle(ok, cut, granted)
+	return ok
+}
+
+// mayCharge reports whether the client of a connection may have so many more bytes. It requires the lock of clients.
+func (s *server) mayCharge(c *conn, n int) bool {
+	most := s.MaxUnfinishedPerClient
+	return n <= 0 || most == 0 || c.client.unfinished+n <= most
+}
+
+// chargeLocked returns the connections to close: there are too many bytes. It requires the lock of clients.
+func (s *server) chargeLocked(c *conn, n int) (cut []*conn) {
 	c.unfinished += n
 	c.client.unfinished += n
 	s.clients.unfinished += n
 	if s.UnfinishedBytes != nil {
 		s.UnfinishedBytes.Store(int64(s.clients.unfinished))
 	}
-	var cut []*conn
 	if n > 0 && s.MaxUnfinished > 0 && s.clients.unfinished > s.MaxUnfinished {
 		cut = s.clients.largest()
 	}
 	s.clients.forgetIfUnused(c)
-	s.clients.mu.Unlock()
+	return cut
+}
+
+// settle reports what a charge has led to, after the lock of clients is released.
+func (s *server) settle(ok bool, cut []*conn, granted []*Stream) {
+	if !ok {
+		s.OnRefused(RefusedUnfinished)
+	}
 	for _, one := range cut {
 		_ = one.raw.Close() // the reader notices it
 		s.OnRefused(RefusedUnfinished)
 	}
-	return true
+	for _, one := range granted {
+		s.wg.Go(one.openWindow)
+	}
 }
 
-// largest returns the connections with unfinished messages of the client with the most bytes. Its other connections may
-// be those of a sidecar whose certificate was stolen. It requires the lock.
+// largest returns the connections with unfinished messages of the client with the most bytes beside reservations, which
+// end by themselves. Its other connections may be those of a sidecar whose certificate was stolen. It requires the lock.
 func (s *clients) largest() (conns []*conn) {
 	var most *client
 	for _, one := range s.byKey {
-		if most == nil || one.unfinished > most.unfinished {
+		if most == nil || one.unfinished-one.reserved > most.unfinished-most.reserved {
 			most = one
 		}
 	}

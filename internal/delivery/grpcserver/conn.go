@@ -77,6 +77,7 @@ func newConn(s *server, raw net.Conn) *conn {
 func (c *conn) exchangePreface() error {
 	hello := appendSettings(nil,
 		http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.server.maxConcurrentStreams())},
+		http2.Setting{ID: http2.SettingInitialWindowSize, Val: streamWindowSize},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: MaxHeaderListSize})
 	if err := c.write(hello); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (c *conn) shutdown(err error) {
 	left := c.streams
 	c.streams = nil
 	for _, s := range left {
-		s.chargePartialLocked(0)
+		s.chargePartialLocked(0, 0)
 	}
 	c.mu.Unlock()
 	c.sendCond.Broadcast()

@@ -38,17 +38,18 @@ var flowControl = []violation{
 	{"data beyond the window", "RFC 9113, 6.9.1", func(p *rawClient) {
 		p.open(1, blockedMethod)
 		p.send(1, maxFrameSize-messagePrefixLen, false)
-		repeat(3, func() { p.send(1, maxFrameSize-messagePrefixLen, false) })
-	}, append([]string{"WINDOW 0 +32768", "WINDOW 0 +32768"}, goAway("1", http2.ErrCodeFlowControl)...)},
+		repeat(4, func() { p.send(1, maxFrameSize-messagePrefixLen, false) })
+	}, append([]string{"WINDOW 1 +16384", "WINDOW 0 +32768", "WINDOW 0 +32768"}, goAway("1", http2.ErrCodeFlowControl)...)},
 	{"data of the size of the window", "RFC 9113, 6.9.1: it is allowed", func(p *rawClient) {
 		p.open(1, blockedMethod)
 		repeat(3, func() { p.send(1, maxFrameSize-messagePrefixLen, false) })
 		p.send(1, maxFrameSize-messagePrefixLen-1, false)
-	}, []string{"WINDOW 0 +32768", "WINDOW 0 +32767"}},
+		p.send(1, maxFrameSize-messagePrefixLen, false)
+	}, []string{"WINDOW 1 +16384", "WINDOW 0 +32768", "WINDOW 0 +32767"}},
 	{"padding", "RFC 9113, 6.9.1: it counts", func(p *rawClient) {
 		p.open(1, muteMethod)
 		repeat(128, func() { _ = p.WriteDataPadded(1, false, []byte{0}, make([]byte, 255)) })
-	}, []string{"WINDOW 0 +32896", "WINDOW 1 +32896"}},
+	}, []string{"WINDOW 1 +8224", "WINDOW 1 +8224", "WINDOW 1 +8224", "WINDOW 0 +32896", "WINDOW 1 +8224"}},
 	{"only padding", "RFC 9113, 6.1: it is allowed", func(p *rawClient) { p.open(1, muteMethod); raw(p, http2.FrameData, 8, 1, "\x03\x00\x00\x00") }, nil},
 	{"padding longer than the frame", "RFC 9113, 6.1", func(p *rawClient) { p.open(1, muteMethod); raw(p, http2.FrameData, 8, 1, "\x04\x00\x00\x00") },
 		goAway("1", http2.ErrCodeProtocol)},

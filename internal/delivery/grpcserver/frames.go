@@ -21,6 +21,9 @@ const (
 	// initialWindowSize is the initial flow-control window (RFC 9113, 6.9.2), maxWindowSize the largest.
 	initialWindowSize = 1<<16 - 1
 	maxWindowSize     = 1<<31 - 1
+	// streamWindowSize is the window of a stream for data that the server receives. Clients that have not received the
+	// server's SETTINGS yet may use initialWindowSize.
+	streamWindowSize = 16 << 10
 	// MaxHeaderListSize limits the headers of a request.
 	MaxHeaderListSize = 16 << 10
 )

@@ -14,11 +14,9 @@ func (s *Stream) onData(size int, body []byte) error {
 	c := s.conn
 	c.mu.Lock()
 	err := s.recvWindow.receive(size)
-	by := 0
-	if s.firstMessage.handling {
+	queued := s.firstMessage.handling
+	if queued {
 		s.firstMessage.queuedBytes += size
-	} else if !s.rejected { // the window limits data that is ignored
-		by = s.recvWindow.release(size)
 	}
 	said := s.remoteClosed
 	c.mu.Unlock()
@@ -33,15 +31,29 @@ func (s *Stream) onData(size int, body []byte) error {
 			return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
 		}
 	}
-	if by > 0 {
-		if err := c.write(appendWindowUpdate(nil, s.id, by)); err != nil {
-			return err
-		}
-	}
 	if !s.rejected {
 		s.splitMessages(body)
 	}
+	if queued || s.rejected { // the window limits data that is ignored
+		return nil
+	}
+	c.mu.Lock()
+	by := s.releaseWindow(size, !s.partial.empty() && s.waitsForReservation())
+	c.mu.Unlock()
+	if by > 0 {
+		return c.write(appendWindowUpdate(nil, s.id, by))
+	}
 	return nil
+}
+
+// releaseWindow returns processed bytes to the window of the stream, unless its message waits for a reservation. It
+// returns the increment of a WINDOW_UPDATE to send. It requires the connection's lock.
+func (s *Stream) releaseWindow(n int, waits bool) (by int) {
+	if waits {
+		s.recvWindow.consumed += n
+		return 0
+	}
+	return s.recvWindow.release(n, streamWindowSize/2)
 }
 
 // splitMessages delivers the complete messages of received data, and buffers the rest.
@@ -68,7 +80,7 @@ func (s *Stream) splitMessages(body []byte) {
 			return
 		}
 		n := min(len(body), p.messageSize()-p.size)
-		if !s.chargePartial(p.capacityFor(n)) {
+		if !s.chargePartial(p.capacityFor(n), p.messageSize()) {
 			s.reject(errUnfinished)
 			return
 		}
@@ -76,7 +88,7 @@ func (s *Stream) splitMessages(body []byte) {
 		body = body[n:]
 		if p.size == p.messageSize() {
 			s.deliver(p.take(), true)
-			s.chargePartial(0) // unless the charge has moved with the message
+			s.chargePartial(0, 0) // unless the charge has moved with the message
 		}
 	}
 }
@@ -96,30 +108,10 @@ func (s *Stream) checkPrefix(prefix []byte) error {
 var errUnfinished = status.Error(codes.ResourceExhausted,
 	"the unfinished messages of this client have too many bytes; send one after the other")
 
-// chargePartial charges the client for the partial message. It reports false if the client would have too many bytes.
-// Once the stream is closed, the reader drops the message.
-func (s *Stream) chargePartial(size int) bool {
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	return s.chargePartialLocked(size)
-}
-
-// chargePartialLocked is chargePartial with the connection's lock held.
-func (s *Stream) chargePartialLocked(size int) bool {
-	if s.closed {
-		size = 0
-	}
-	if !s.conn.server.charge(s.conn, size-s.charged) {
-		return false
-	}
-	s.charged = size
-	return true
-}
-
 func (s *Stream) reject(err error) {
 	s.rejected = true
 	s.partial.drop()
-	s.chargePartial(0)
+	s.chargePartial(0, 0)
 	s.notifyEnd(err)
 }
 
@@ -139,16 +131,16 @@ func (s *Stream) deliver(message []byte, owned bool) {
 		}
 		return
 	}
-	cost, moved := len(message)+queuedMessageCost, 0
+	cost := len(message) + queuedMessageCost
 	if owned { // the charge moves with the message
-		cost, moved = s.charged+queuedMessageCost, s.charged
+		s.firstMessage.charged += s.takeCharge()
+		cost = queuedMessageCost
 	}
-	if !c.server.charge(c, cost-moved) {
+	if !c.server.charge(c, cost) {
 		c.mu.Unlock()
 		s.reject(errUnfinished)
 		return
 	}
-	s.charged -= moved
 	s.firstMessage.charged += cost
 	if !owned {
 		message = bytes.Clone(message)
@@ -176,7 +168,7 @@ func (s *Stream) handleFirstMessage(message []byte) {
 		c.mu.Unlock()
 	}
 	ended, end := s.firstMessage.ended && !s.finished, s.firstMessage.endErr
-	by, closed := s.recvWindow.release(s.firstMessage.queuedBytes), s.closed
+	by, closed := s.releaseWindow(s.firstMessage.queuedBytes, s.waitsForReservation()), s.closed
 	c.server.charge(c, -s.firstMessage.charged) // a closed stream is charged until here, too
 	s.firstMessage = firstMessageState{received: true}
 	c.mu.Unlock()

@@ -36,7 +36,7 @@ func (c *conn) removeStreamLocked(id uint32, by endOfStream) *Stream {
 	s := c.streams[i]
 	c.streams = slices.Delete(c.streams, i, i+1)
 	s.closed = true
-	s.chargePartialLocked(0)
+	s.chargePartialLocked(0, 0)
 	if s.remoteClosed {
 		by = endedByClient
 	}

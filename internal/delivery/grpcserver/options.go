@@ -29,8 +29,9 @@ type Options struct {
 	// that one host cannot use up MaxHandshakes.
 	MaxHandshakesPerSource int
 	// MaxUnfinishedPerClient limits the bytes of received messages of a client that are incomplete, or first of their
-	// stream and not handled yet. A further message ends its stream. MaxUnfinished limits those of all clients: beyond
-	// it, the client with the most loses the connections that have them.
+	// stream and not handled yet. A further message ends its stream. MaxUnfinished limits those of all clients: a long
+	// message is received when there is room for all of it. Beyond the limit, the client with the most loses the
+	// connections that have such bytes.
 	MaxUnfinishedPerClient, MaxUnfinished int
 	// UnfinishedBytes receives the bytes that MaxUnfinished limits, unless it is nil.
 	UnfinishedBytes *atomic.Int64

@@ -35,10 +35,11 @@ type Stream struct {
 	remoteClosed bool // the client has sent END_STREAM
 	endNotified  bool // OnEnd is called, or will be after queued messages
 	finished     bool
-	charged      int // bytes of the partial message that are charged to the client
 	firstMessage firstMessageState
 	context      context.Context
 	cancel       context.CancelFunc
+
+	charged partialCharge // guarded by the lock of clients
 }
 
 // firstMessageState is the state of a stream while its first message is handled.

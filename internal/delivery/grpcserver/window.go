@@ -17,9 +17,9 @@ func (w *recvWindow) receive(n int) error {
 }
 
 // release returns processed bytes to the window. It returns the increment of a WINDOW_UPDATE to send, or 0 until it
-// is half of the window.
-func (w *recvWindow) release(n int) (by int) {
-	if w.consumed += n; w.consumed < initialWindowSize/2 {
+// is at least so many bytes.
+func (w *recvWindow) release(n, least int) (by int) {
+	if w.consumed += n; w.consumed < least {
 		return 0
 	}
 	by = w.consumed

@@ -54,6 +54,10 @@ var transportLimits = []Limit{
 		"Time from a PING, which the server sends after 30 s without a frame, to a frame of the client. Then the connection is closed, after a minute if responses are still written.",
 	},
 	{
+		"MessageTimeout", grpcserver.MessageTimeout.String(), refusedMetric(reasonUnfinished),
+		"Time in which a client sends the rest of a request of more than 32 KiB, once its bytes fit. Then the connection is closed.",
+	},
+	{
 		"MaxConnectionIdle", grpcserver.MaxConnectionIdle.String(), refusedMetric(reasonIdle),
 		"Time without streams after which a connection is closed, with a precision of 30 s.",
 	},
@@ -182,7 +186,7 @@ var limits = []limit{
 	{name: "MaxUnfinishedPerCertificate", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinishedPerCertificate }, defaultNumber: 2 << 20, metric: refusedMetric(reasonUnfinished),
 		text: "Bytes of incomplete requests, and of first requests that are not authorized yet, of one client certificate. A stream that exceeds it is closed."},
 	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 24 << 20, metric: refusedMetric(reasonUnfinished),
-		text: "Such bytes of all clients. Beyond it, the client with the most loses the connections that have them."},
+		text: "Such bytes of all clients. A request of more than 32 KiB waits, with a closed flow-control window, until all of its bytes fit into three quarters of it. Beyond the whole, the client with the most loses the connections that have them."},
 	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
 	{name: "MaxNodeSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNodeSize }, defaultNumber: 256 << 10, metric: refusedMetric(reasonNode),
