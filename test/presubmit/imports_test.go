@@ -40,7 +40,7 @@ var mayImport = []rule{
 	{"internal/aggregate/rewrite", nil},
 	{"api/aggregatecrds", nil},
 	{"internal/fleet", []string{"api/...", "internal/truncate"}},
-	{"internal/connlimit", nil},
+	{"internal/connlimit", []string{"internal/ratelimit"}},
 	{"internal/aggregate", []string{
 		"api/...", "internal/connlimit", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache",
 		"internal/aggregate/rewrite",
