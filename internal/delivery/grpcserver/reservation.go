@@ -12,7 +12,7 @@ import (
 
 // MessageTimeout is the time in which a client sends the rest of a long message after the reservation of its bytes.
 // Then its connection is closed.
-const MessageTimeout = 5 * time.Second
+const MessageTimeout = 15 * time.Second
 
 // partialCharge is what the partial message of a stream is charged. It is guarded by the lock of clients.
 type partialCharge struct {
