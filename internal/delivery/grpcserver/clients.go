@@ -127,7 +127,8 @@ func (s *server) settle(ok bool, cut []*conn, granted []*Stream) {
 }
 
 // largest returns the connections with unfinished messages of the client with the most bytes beside reservations, which
-// end by themselves. Its other connections may be those of a sidecar whose certificate was stolen. It requires the lock.
+// end by themselves. Its other connections may be those of a sidecar whose certificate was stolen. It requires the
+// lock.
 func (s *clients) largest() (conns []*conn) {
 	var most *client
 	for _, one := range s.byKey {

@@ -139,7 +139,8 @@ func (c *conn) onData(frame []byte) error {
 	if id == 0 || c.isIdleStream(id) {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	if by := c.recvWindow.release(size, initialWindowSize/2); by > 0 { // unprocessed data is limited by the windows of the streams
+	// Unprocessed data is limited by the windows of the streams.
+	if by := c.recvWindow.release(size, initialWindowSize/2); by > 0 {
 		if err := c.write(appendWindowUpdate(nil, 0, by)); err != nil {
 			return err
 		}
