@@ -127,8 +127,8 @@ func (l *Limiter) remove(source netip.Addr, exempt bool) {
 	}
 }
 
-// ListenTCP listens on an address, such that connections cost little until they are refused: without keepalive, since
-// all servers have timeouts for idle connections, and without Multipath TCP.
+// ListenTCP listens on an address, such that connections cost little until they are refused: without Multipath TCP, and
+// without keepalive. Servers have timeouts for idle connections, or enable it for those that they accept.
 func ListenTCP(ctx context.Context, address string) (net.Listener, error) {
 	config := net.ListenConfig{KeepAlive: -1}
 	config.SetMultipathTCP(false)

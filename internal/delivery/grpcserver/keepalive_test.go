@@ -2,8 +2,10 @@ package grpcserver
 
 import (
 	"io"
+	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,4 +171,45 @@ func TestNothingFollowsRSTStream(t *testing.T) {
 		close(release)
 		p.expectEvents("HEADERS 1 status=200 grpc-status=0", "RST 1 NO_ERROR")
 	})
+}
+
+// The kernel probes established connections, although their listener accepts without keepalive. Thereby a connection ends
+// that the client has forgotten while nothing is sent.
+func TestEstablishedConnectionsAreProbed(t *testing.T) {
+	config := net.ListenConfig{KeepAlive: -1}
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := make(chan uintptr, 1)
+	r := startServer(t, duplicatingListener{l, accepted}, Options{Methods: echoMethods})
+	checkEcho(t, dial(t, r))
+	fd := int(<-accepted)
+	defer func() { _ = syscall.Close(fd) }()
+	if on, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_KEEPALIVE); err != nil || on != 1 {
+		t.Errorf("SO_KEEPALIVE is %d, %v", on, err)
+	}
+}
+
+// duplicatingListener sends duplicates of the descriptors of connections.
+type duplicatingListener struct {
+	net.Listener
+	accepted chan<- uintptr
+}
+
+func (l duplicatingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	err = raw.Control(func(fd uintptr) {
+		if own, err := syscall.Dup(int(fd)); err == nil {
+			l.accepted <- uintptr(own)
+		}
+	})
+	return c, err
 }

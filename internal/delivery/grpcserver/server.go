@@ -238,5 +238,8 @@ func (s *server) handshake(raw net.Conn) (*conn, error) {
 	if err := c.exchangePreface(); err != nil {
 		return nil, err
 	}
+	if err := socket.SetKeepAlive(raw); err != nil {
+		return nil, err
+	}
 	return c, raw.SetDeadline(time.Time{})
 }

@@ -51,6 +51,20 @@ func Direct(c net.Conn) net.Conn {
 	return d
 }
 
+// SetKeepAlive has the kernel probe an idle connection every 15 s, by default. A connection that the peer has forgotten
+// then ends, although nothing is sent on it. It must precede Watch. It changes direct TCP connections only.
+func SetKeepAlive(c net.Conn) error {
+	direct := unwrap(c)
+	if direct == nil {
+		return nil
+	}
+	tcp, is := direct.Conn.(*net.TCPConn)
+	if !is {
+		return nil
+	}
+	return tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true})
+}
+
 // unwrap returns the direct connection that c is or wraps (method NetConn), or nil.
 func unwrap(c net.Conn) *conn {
 	for {
