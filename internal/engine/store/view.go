@@ -27,8 +27,10 @@ type viewRelations struct {
 	Views         *incremental.Relation[model.Key, *WorkloadView]
 	OutboundViews *incremental.Relation[model.OutboundKey, *OutboundView]
 
-	// requests has an entry for each workload with the outbound view.
-	requests  *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
+	// requests has an entry for each workload with the outbound view, distinctRequests one of them: an outbound view is
+	// not evaluated again for one more workload.
+	requests, distinctRequests *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
+
 	reachable *incremental.Relation[model.Key, *model.ReachableService]
 	// requestPorts are the ports of services that take requests.
 	requestPorts *incremental.Relation[model.Key, uint16]
@@ -45,9 +47,7 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 			func(*OutboundView, *OutboundView) int { return 0 }, func(a, b *OutboundView) bool {
 				return a.OutboundView.MadeFrom(&b.OutboundView) && deepEqual(a.Mesh, b.Mesh)
 			}),
-		requests: incremental.NewRelation[model.OutboundKey](g, "requests", func(_, _ *model.OutboundRequest) int {
-			return 0
-		}, func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
+		requests: newRequests(g, "requests"), distinctRequests: newRequests(g, "distinct requests"),
 		reachable: incremental.NewRelation[model.Key](g, "reachable services",
 			func(_, _ *model.ReachableService) int { return 0 }, deepEqual[*model.ReachableService]),
 		requestPorts: incremental.NewRelation[model.Key](g, "request ports", cmp.Compare[uint16],
@@ -59,6 +59,12 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 	r.Views.TrackChanges()
 	r.OutboundViews.TrackChanges()
 	return r
+}
+
+// newRequests creates a relation of requests. Those of a key are equal: it is a hash of the request.
+func newRequests(g *incremental.Graph, name string) *incremental.Relation[model.OutboundKey, *model.OutboundRequest] {
+	return incremental.NewRelation[model.OutboundKey](g, name, func(_, _ *model.OutboundRequest) int { return 0 },
+		func(_, _ *model.OutboundRequest) bool { return true })
 }
 
 // addViewRules adds the rules that derive views. A change of a route evaluates its service and each outbound view with
@@ -73,8 +79,10 @@ func (m *Mesh) addViewRules(g *incremental.Graph) {
 		&workloadCatalog{m.readsCatalog(r), incremental.Reads(r, m.requestPorts)}, incremental.Emits(r, m.Views),
 		incremental.Emits(r, m.requests), m.EmitsFindings(r),
 	}, viewRule.evaluate)
+	r = incremental.NewRule(g, "distinct request")
+	incremental.Each(r, m.requests, incremental.Emits(r, m.distinctRequests), emitFirst)
 	r = incremental.NewRule(g, "outbound view")
-	incremental.Each(r, m.requests, outboundRule{
+	incremental.Each(r, m.distinctRequests, outboundRule{
 		&outboundCatalog{m.readsCatalog(r), incremental.Reads(r, m.reachable)},
 		incremental.Emits(r, m.OutboundViews), incremental.Emits(r, m.conflicts),
 	}, outboundRule.evaluate)
@@ -116,6 +124,11 @@ func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
 	outbound := request.Key()
 	r.views.Emit(key, &WorkloadView{view, outbound})
 	r.requests.Emit(outbound, &request)
+}
+
+func emitFirst(to *incremental.Emitter[model.OutboundKey, *model.OutboundRequest], key model.OutboundKey,
+	all []*model.OutboundRequest) {
+	to.Emit(key, all[0])
 }
 
 type outboundRule struct {
