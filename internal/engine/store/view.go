@@ -8,12 +8,30 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// WorkloadView is the part of a view that only its workload has.
+// WorkloadView is the part of a view that only its workload has. It refers to the entries of other relations.
 type WorkloadView struct {
-	// View has no outbound view.
-	View model.View
+	mesh     *model.Mesh
+	workload *model.Workload
+	dns      model.DNSMode
+	// routes are those of each listener of the workload; nil if no listener has any.
+	routes   [][]model.Route
+	policies []model.AuthorizationPolicy
 	// OutboundKey is the key of the view's outbound view.
 	OutboundKey model.OutboundKey
+}
+
+// view composes the view, without its outbound view.
+func (w *WorkloadView) view() model.View {
+	v := model.View{Mesh: *w.mesh, Workload: *w.workload, AuthorizationPolicies: w.policies}
+	v.Workload.DNS = w.dns
+	for i, l := range w.workload.Listeners {
+		in := model.Inbound{Listener: l}
+		if w.routes != nil {
+			in.Routes = w.routes[i]
+		}
+		v.Inbound = append(v.Inbound, in)
+	}
+	return v
 }
 
 // OutboundView is an outbound view with its mesh.
@@ -113,7 +131,7 @@ type viewRule struct {
 	findings Output[model.ObjectRef, model.Finding]
 }
 
-func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
+func (r viewRule) evaluate(key model.Key, all []model.Workload) {
 	view, request, findings, ok := model.NewWorkloadView(r.workloadCatalog, key)
 	if !ok {
 		return // its mesh does not exist; the dialect reports a finding
@@ -121,9 +139,20 @@ func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
 	for _, f := range findings {
 		r.findings.Emit(f)
 	}
-	outbound := request.Key()
-	r.views.Emit(key, &WorkloadView{view, outbound})
-	r.requests.Emit(outbound, &request)
+	own := &WorkloadView{
+		mesh: &r.meshes.Read(key.Mesh)[0], workload: &all[0], dns: view.Workload.DNS,
+		policies: view.AuthorizationPolicies, OutboundKey: request.Key(),
+	}
+	for i, in := range view.Inbound {
+		if in.Routes != nil && own.routes == nil {
+			own.routes = make([][]model.Route, len(view.Inbound))
+		}
+		if own.routes != nil {
+			own.routes[i] = in.Routes
+		}
+	}
+	r.views.Emit(key, own)
+	r.requests.Emit(own.OutboundKey, &request)
 }
 
 func emitFirst(to *incremental.Emitter[model.OutboundKey, *model.OutboundRequest], key model.OutboundKey,
@@ -159,7 +188,12 @@ type conflictRule struct {
 }
 
 func (r conflictRule) evaluate(_ model.Key, all []*WorkloadView) {
-	for _, f := range all[0].View.ConflictFindings(r.conflicts.Read(all[0].OutboundKey)) {
+	conflicts := r.conflicts.Read(all[0].OutboundKey)
+	if len(conflicts) == 0 {
+		return
+	}
+	view := all[0].view()
+	for _, f := range view.ConflictFindings(conflicts) {
 		r.findings.Emit(f)
 	}
 }
@@ -170,7 +204,7 @@ func (m *Mesh) View(workload model.Key) (*model.View, bool) {
 	if !ok {
 		return nil, false
 	}
-	view := own.View
+	view := own.view()
 	if outbound, known := m.OutboundViews.GetFirst(own.OutboundKey); known {
 		view.OutboundView = outbound.OutboundView
 	}
