@@ -31,13 +31,20 @@ func (r *Relation[K, V]) Name() string { return r.relation }
 // TrackChanges records the keys that change, for TakeChanged.
 func (r *Relation[K, V]) TrackChanges() { r.tracked, r.changed = true, map[K]struct{}{} }
 
+// maxKeptChanges is the number of changed keys up to which their map is used again. At the start, all keys change.
+const maxKeptChanges = 1000
+
 // TakeChanged returns the keys whose entries changed since the last call, in any order. It requires TrackChanges.
 func (r *Relation[K, V]) TakeChanged() []K {
 	out := make([]K, 0, len(r.changed))
 	for k := range r.changed {
 		out = append(out, k)
 	}
-	clear(r.changed)
+	if len(out) > maxKeptChanges {
+		r.changed = map[K]struct{}{}
+	} else {
+		clear(r.changed)
+	}
 	return out
 }
 
