@@ -68,7 +68,7 @@ func (e *Engine) OutboundView(key model.OutboundKey) (model.Mesh, *model.Outboun
 func (e *Engine) ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
-	return e.state.mesh.ResolvedDestinations.GetFirst(destination)
+	return e.state.mesh.ResolvedDestination(destination)
 }
 
 // Workload returns a workload.

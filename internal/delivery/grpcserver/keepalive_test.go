@@ -173,8 +173,8 @@ func TestNothingFollowsRSTStream(t *testing.T) {
 	})
 }
 
-// The kernel probes established connections, although their listener accepts without keepalive. Thereby a connection ends
-// that the client has forgotten while nothing is sent.
+// The kernel probes established connections, although their listener accepts without keepalive. Thereby a connection
+// ends that the client has forgotten while nothing is sent.
 func TestEstablishedConnectionsAreProbed(t *testing.T) {
 	config := net.ListenConfig{KeepAlive: -1}
 	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -129,6 +129,9 @@ func (s *Stream) deliver(message []byte, owned bool) {
 		if !closed {
 			s.handler.OnMessage(message)
 		}
+		if owned {
+			release(message)
+		}
 		return
 	}
 	cost := len(message) + queuedMessageCost
@@ -160,6 +163,7 @@ func (s *Stream) handleFirstMessage(message []byte) {
 	c := s.conn
 	for {
 		s.handler.OnMessage(message)
+		release(message)
 		c.mu.Lock()
 		if len(s.firstMessage.queued) == 0 || s.finished {
 			break

@@ -13,6 +13,25 @@ type chunk [chunkSize]byte
 // chunks are used again: messages that never end make no garbage.
 var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
+// longMessages are the buffers of handled messages that were longer than a chunk. They are used again: a client that
+// subscribes to thousands of names sends them for each type.
+var longMessages sync.Pool
+
+// longMessage returns an empty buffer for a message.
+func longMessage(size int) []byte {
+	if used, is := longMessages.Get().(*[]byte); is && cap(*used) >= size {
+		return (*used)[:0]
+	}
+	return make([]byte, 0, size)
+}
+
+// release has the buffer of a handled message used again.
+func release(message []byte) {
+	if cap(message) > chunkSize {
+		longMessages.Put(&message)
+	}
+}
+
 // partialMessage buffers the beginning of a message with its prefix.
 type partialMessage struct {
 	prefix     [messagePrefixLen]byte
@@ -66,11 +85,11 @@ func (p *partialMessage) add(data []byte) {
 	}
 }
 
-// take returns the message, and empties the buffer.
+// take returns the message, which is to be released, and empties the buffer.
 func (p *partialMessage) take() []byte {
 	message := p.short
 	if len(p.long) > 0 {
-		message = make([]byte, 0, p.size)
+		message = longMessage(p.size)
 		for _, c := range p.long {
 			message = append(message, c[:min(chunkSize, p.size-len(message))]...)
 		}

@@ -35,3 +35,25 @@ func TestPartialMessage(t *testing.T) {
 		}
 	}
 }
+
+// The buffer of a long message is used again after its release, with the content of the next message only.
+func TestBuffersOfLongMessagesAreUsedAgain(t *testing.T) {
+	takeOne := func(content byte, size int) []byte {
+		var p partialMessage
+		p.addPrefix(binary.BigEndian.AppendUint32([]byte{0}, uint32(size)))
+		p.add(bytes.Repeat([]byte{content}, size))
+		message := p.take()
+		if want := bytes.Repeat([]byte{content}, size); !bytes.Equal(message, want) {
+			t.Fatalf("got a message of %d bytes that is not %d times %d", len(message), size, content)
+		}
+		return message
+	}
+	for range 1000 { // the pool drops some buffers at random if the race detector is on
+		first := takeOne(1, 3*chunkSize)
+		release(first)
+		if second := takeOne(2, 2*chunkSize); &first[0] == &second[0] {
+			return
+		}
+	}
+	t.Error("no buffer is used again")
+}

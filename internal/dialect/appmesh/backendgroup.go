@@ -24,8 +24,8 @@ type groupRule struct {
 	memberRule
 	services resolver
 	// inNamespace are the served VirtualServices.
-	inNamespace *incremental.Reader[meshNamespace, nameClaim]
-	claims      *incremental.Emitter[types.NamespacedName, nameClaim]
+	inNamespace *incremental.Reader[meshNamespace, *nameClaim]
+	claims      *incremental.Emitter[types.NamespacedName, *nameClaim]
 	groups      store.Output[model.Key, model.ServiceGroup]
 }
 
@@ -43,7 +43,7 @@ func (t *groupRule) evaluate(id types.NamespacedName, all []*api.BackendGroup) {
 	if isDeleting(o) {
 		return
 	}
-	c := nameClaim{key: model.Key{Name: backendGroupName(id)}, origin: originOf(api.KindBackendGroup, o)}
+	c := &nameClaim{key: model.Key{Name: backendGroupName(id)}, origin: originOf(api.KindBackendGroup, o)}
 	c.key.Mesh, c.ok = t.memberOf(c.origin, o.Spec.MeshRef)
 	t.claims.Emit(id, c)
 	if c.ok {
@@ -57,7 +57,7 @@ func (t *groupRule) evaluate(id types.NamespacedName, all []*api.BackendGroup) {
 func backendGroupName(id types.NamespacedName) string { return id.Name + "_" + id.Namespace }
 
 // members resolves the members of a group, each once.
-func (t *groupRule) members(group nameClaim, refs []api.VirtualServiceReference) []model.Backend {
+func (t *groupRule) members(group *nameClaim, refs []api.VirtualServiceReference) []model.Backend {
 	whole := map[string]int{} // the namespaces of which all VirtualServices are members
 	for i, ref := range refs {
 		if id := memberID(group, ref); ref.Name == everyService {
@@ -94,7 +94,7 @@ func (t *groupRule) members(group nameClaim, refs []api.VirtualServiceReference)
 }
 
 // memberID returns the namespace and name of a member.
-func memberID(group nameClaim, ref api.VirtualServiceReference) types.NamespacedName {
+func memberID(group *nameClaim, ref api.VirtualServiceReference) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(deref(ref.Namespace), group.origin.Object.Namespace), Name: ref.Name}
 }
 

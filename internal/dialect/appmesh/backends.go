@@ -125,7 +125,7 @@ func (t workloadRule) evaluate(_ model.Key, all []nodeWorkload) {
 type backendsRule struct {
 	settings Settings
 	services resolver
-	groups   *incremental.Reader[types.NamespacedName, nameClaim]
+	groups   *incremental.Reader[types.NamespacedName, *nameClaim]
 	resolved *incremental.Emitter[backendsKey, *resolvedBackends]
 }
 
@@ -149,10 +149,12 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 		at := model.Origin{Object: model.ObjectRef{Namespace: list.namespace}, Path: path}
 		r := serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN)
 		target, f := t.services.find(list.mesh, r)
-		name := target.key.Name
+		var name string
 		if f != nil {
 			out.faults = append(out.faults, *f)
 			name = t.services.missing(list.mesh, r)
+		} else {
+			name = target.key.Name
 		}
 		if _, again := added[name]; again || name == "" {
 			continue

@@ -20,7 +20,7 @@ import (
 // selectedWorkload is the part of a VirtualNode or VirtualGateway that its pods depend on. The key is that of the
 // workload.
 type selectedWorkload struct {
-	nameClaim
+	*nameClaim
 	selector labels.Selector
 	gateway  bool
 	// service is the registry service of the pods, or empty. attributes are the attributes of the VirtualNode, port is its

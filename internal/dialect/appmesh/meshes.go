@@ -30,9 +30,9 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	all := store.Of[*api.Mesh](objects)
 	rule := incremental.NewRule(g, "claim of Mesh")
 	incremental.Each(rule, all, incremental.Emits(rule, r.meshNames),
-		func(names *incremental.Emitter[string, nameClaim], _ types.NamespacedName, o []*api.Mesh) {
+		func(names *incremental.Emitter[string, *nameClaim], _ types.NamespacedName, o []*api.Mesh) {
 			if name := AWSName(o[0]); nameError(api.KindMesh, name) == "" {
-				names.Emit(name, nameClaim{origin: originOf(api.KindMesh, o[0]), ok: true})
+				names.Emit(name, &nameClaim{origin: originOf(api.KindMesh, o[0]), ok: true})
 			}
 		})
 	rule = incremental.NewRule(g, "Mesh")
@@ -54,7 +54,7 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 // meshRule adds a Mesh to the model.
 type meshRule struct {
 	translator
-	meshNames *incremental.Reader[string, nameClaim]
+	meshNames *incremental.Reader[string, *nameClaim]
 	served    store.Output[string, model.Mesh]
 	members   *incremental.Emitter[model.ObjectRef, string]
 	meshes    *incremental.Emitter[allKey, meshEntry]

@@ -13,7 +13,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// nameClaim is the claim of an object to a name. The oldest object of a name is served.
+// nameClaim is the claim of an object to a name. The oldest object of a name is served. A claim is not modified once it
+// is emitted: several relations have it.
 type nameClaim struct {
 	key    model.Key
 	origin model.Origin
@@ -22,15 +23,15 @@ type nameClaim struct {
 }
 
 // SubjectRef implements store.Subject.
-func (c nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object }
+func (c *nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object }
 
-func (c nameClaim) object() types.NamespacedName {
+func (c *nameClaim) object() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.origin.Object.Namespace, Name: c.origin.Object.Name}
 }
 
 // meshMember is an object that belongs to a mesh, with a name that is unique for its kind.
 type meshMember[T client.Object] struct {
-	nameClaim
+	*nameClaim
 	object T
 }
 
@@ -39,8 +40,8 @@ type meshMembers[T client.Object] struct {
 	kind    string
 	objects *incremental.Relation[types.NamespacedName, T]
 	// byKey lists claims by mesh and awsName, byObject by namespace and name.
-	byKey    *incremental.Relation[model.Key, nameClaim]
-	byObject *incremental.Relation[types.NamespacedName, nameClaim]
+	byKey    *incremental.Relation[model.Key, *nameClaim]
+	byObject *incremental.Relation[types.NamespacedName, *nameClaim]
 }
 
 func newMeshMembers[T client.Object](g *incremental.Graph, objects *store.Objects, kind string) *meshMembers[T] {
@@ -55,8 +56,8 @@ func newMeshMembers[T client.Object](g *incremental.Graph, objects *store.Object
 type claimRule[T client.Object] struct {
 	memberRule
 	kind     string
-	byKey    *incremental.Emitter[model.Key, nameClaim]
-	byObject *incremental.Emitter[types.NamespacedName, nameClaim]
+	byKey    *incremental.Emitter[model.Key, *nameClaim]
+	byObject *incremental.Emitter[types.NamespacedName, *nameClaim]
 }
 
 func addClaims[T client.Object](r *rules, g *incremental.Graph, ms *meshMembers[T]) {
@@ -71,7 +72,7 @@ func (t *claimRule[T]) evaluate(id types.NamespacedName, all []T) {
 	if isDeleting(o) {
 		return
 	}
-	c := nameClaim{origin: originOf(t.kind, o)}
+	c := &nameClaim{origin: originOf(t.kind, o)}
 	if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
 		c.key.Name = AWSName(o)
 		if text := nameError(t.kind, c.key.Name); text != "" {
@@ -89,7 +90,7 @@ func (t *claimRule[T]) evaluate(id types.NamespacedName, all []T) {
 }
 
 // reserved returns the finding of a VirtualService whose name its mesh binds to other namespaces, or nil.
-func (t *claimRule[T]) reserved(c nameClaim) *model.Finding {
+func (t *claimRule[T]) reserved(c *nameClaim) *model.Finding {
 	if t.kind != api.KindVirtualService {
 		return nil
 	}
@@ -117,7 +118,7 @@ func eachServed[A any, T client.Object](r *rules, rule *incremental.Rule, ms *me
 	}, (*servedRule[A, T]).evaluate)
 }
 
-func (t *servedRule[A, T]) evaluate(_ model.Key, all []nameClaim) {
+func (t *servedRule[A, T]) evaluate(_ model.Key, all []*nameClaim) {
 	for _, younger := range all[1:] {
 		t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
 	}
@@ -148,8 +149,8 @@ type reference struct {
 // resolver is the part of a rule that resolves references to the objects of a kind.
 type resolver struct {
 	kind     string
-	byKey    *incremental.Reader[model.Key, nameClaim]
-	byObject *incremental.Reader[types.NamespacedName, nameClaim]
+	byKey    *incremental.Reader[model.Key, *nameClaim]
+	byObject *incremental.Reader[types.NamespacedName, *nameClaim]
 }
 
 func (ms *meshMembers[T]) resolver(rule *incremental.Rule) resolver {
@@ -175,8 +176,8 @@ func (t *translator) reportFault(object model.Origin, f fault) {
 }
 
 // resolve returns the target of a reference of an object in a mesh. If there is none, it reports a finding and
-// returns false.
-func (t *translator) resolve(to *resolver, mesh string, r reference) (nameClaim, bool) {
+// returns nil and false.
+func (t *translator) resolve(to *resolver, mesh string, r reference) (*nameClaim, bool) {
 	c, f := to.find(mesh, r)
 	if f != nil {
 		t.report(r.at.At(f.path), f.code, "%s", f.text)
@@ -184,17 +185,17 @@ func (t *translator) resolve(to *resolver, mesh string, r reference) (nameClaim,
 	return c, f == nil
 }
 
-// find returns the target of a reference, or an error at its field.
-func (to *resolver) find(mesh string, r reference) (nameClaim, *fault) {
+// find returns the target of a reference, or nil and an error at its field.
+func (to *resolver) find(mesh string, r reference) (*nameClaim, *fault) {
 	switch {
 	case r.arn != nil:
 		name, err := parseARN(*r.arn, r.arnType)
 		if err != nil {
-			return nameClaim{}, r.fault(r.arnField, model.CodeInvalidField, "%v", err)
+			return nil, r.fault(r.arnField, model.CodeInvalidField, "%v", err)
 		}
 		c, found := to.byKey.ReadFirst(model.Key{Mesh: mesh, Name: name})
 		if !found {
-			return nameClaim{}, r.fault(r.arnField, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s",
+			return nil, r.fault(r.arnField, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s",
 				to.kind, mesh, name)
 		}
 		return c, nil
@@ -203,18 +204,18 @@ func (to *resolver) find(mesh string, r reference) (nameClaim, *fault) {
 		c, exists := to.byObject.ReadFirst(id)
 		switch {
 		case !exists:
-			return nameClaim{}, r.fault(r.refField, model.CodeReferenceNotFound, "%s %s does not exist", to.kind, id)
+			return nil, r.fault(r.refField, model.CodeReferenceNotFound, "%s %s does not exist", to.kind, id)
 		case !to.serves(c):
-			return nameClaim{}, r.fault(r.refField, model.CodeReferenceNotFound, "%s %s is not served; see its status",
+			return nil, r.fault(r.refField, model.CodeReferenceNotFound, "%s %s is not served; see its status",
 				to.kind, id)
 		case c.key.Mesh != mesh:
-			return nameClaim{}, r.fault(r.refField, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s",
+			return nil, r.fault(r.refField, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s",
 				to.kind, id, c.key.Mesh, mesh)
 		}
 		return c, nil
 	}
 	text := fmt.Sprintf("%s or %s is required", r.refField, r.arnField)
-	return nameClaim{}, &fault{path: r.at.Path, code: model.CodeInvalidField, text: text}
+	return nil, &fault{path: r.at.Path, code: model.CodeInvalidField, text: text}
 }
 
 func (r *reference) fault(field string, code model.Code, format string, args ...any) *fault {
@@ -222,7 +223,7 @@ func (r *reference) fault(field string, code model.Code, format string, args ...
 }
 
 // serves reports whether an object is served with the name that it claims.
-func (to *resolver) serves(c nameClaim) bool {
+func (to *resolver) serves(c *nameClaim) bool {
 	if !c.ok {
 		return false
 	}

@@ -60,7 +60,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.otherIdentities = incremental.NewRelation[otherIdentity](g, "other identities", strings.Compare, same)
 }
 
-func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {
-	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.origin.CompareAge(b.origin) },
-		func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
+func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, *nameClaim] {
+	return incremental.NewRelation[K](g, name, func(a, b *nameClaim) int { return a.origin.CompareAge(b.origin) },
+		func(a, b *nameClaim) bool { return reflect.DeepEqual(a, b) })
 }

@@ -48,7 +48,7 @@ type rules struct {
 	// namespaceNames lists the names of all Namespaces.
 	namespaceNames *incremental.Relation[allKey, string]
 	// meshNames has the claims of Meshes to awsNames, meshes has all Meshes.
-	meshNames *incremental.Relation[string, nameClaim]
+	meshNames *incremental.Relation[string, *nameClaim]
 	meshes    *incremental.Relation[allKey, meshEntry]
 
 	// owners are the accounts that own meshes, by awsName.
@@ -69,8 +69,8 @@ type rules struct {
 	backends      *incremental.Relation[backendsKey, *resolvedBackends]
 	nodeWorkloads *incremental.Relation[model.Key, nodeWorkload]
 	// groups are the BackendGroups, servicesIn the served VirtualServices of a mesh in a namespace.
-	groups     *incremental.Relation[types.NamespacedName, nameClaim]
-	servicesIn *incremental.Relation[meshNamespace, nameClaim]
+	groups     *incremental.Relation[types.NamespacedName, *nameClaim]
+	servicesIn *incremental.Relation[meshNamespace, *nameClaim]
 	// ports are the reachable listeners of each VirtualNode.
 	ports *incremental.Relation[model.Key, nodePort]
 	// providers are the VirtualNodes that are providers of VirtualServices.

@@ -16,7 +16,7 @@ import (
 
 // servedGateway is the part of a VirtualGateway that its GatewayRoutes depend on.
 type servedGateway struct {
-	nameClaim
+	*nameClaim
 	uid types.UID
 	// namespaces selects the namespaces of the GatewayRoutes, routes the GatewayRoutes.
 	namespaces, routes labels.Selector
@@ -100,9 +100,9 @@ func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 	}
 	t.workloads.Emit(w)
 	t.attachRoutes(m, w.Listeners)
-	claim := m.nameClaim
+	claim := *m.nameClaim
 	claim.key = key
-	t.selectPods(claim, m.object)
+	t.selectPods(&claim, m.object)
 }
 
 // gatewayPort is portMapping for the protocols of gateways.
@@ -132,7 +132,7 @@ func (t *gatewayRule) attachRoutes(m *meshMember[*api.VirtualGateway], listeners
 }
 
 // selectPods emits the selector of the pods.
-func (t *gatewayRule) selectPods(claim nameClaim, o *api.VirtualGateway) {
+func (t *gatewayRule) selectPods(claim *nameClaim, o *api.VirtualGateway) {
 	selector := o.Spec.PodSelector
 	if selector == nil {
 		return // selects nothing

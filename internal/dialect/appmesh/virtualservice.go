@@ -14,7 +14,7 @@ type serviceRule struct {
 	ports          *incremental.Reader[model.Key, nodePort]
 	services       store.Output[model.Key, model.Service]
 	providers      *incremental.Emitter[model.Key, model.Origin]
-	inNamespace    *incremental.Emitter[meshNamespace, nameClaim]
+	inNamespace    *incremental.Emitter[meshNamespace, *nameClaim]
 }
 
 // nodeRouterRule adds the routers of VirtualNodes that are providers.

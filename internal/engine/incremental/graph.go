@@ -123,6 +123,12 @@ func (c *cell) setEmits(emits []anyEntry) {
 		return
 	}
 	c.emits = slices.Clone(emits)
+	if len(old) == 0 {
+		for _, e := range emits {
+			e.insert(c)
+		}
+		return
+	}
 	before := make(map[anySlot][]anyEntry, len(old))
 	for _, e := range old {
 		before[e.in()] = append(before[e.in()], e)

@@ -8,7 +8,7 @@ type Relation[K comparable, V any] struct {
 	g       *Graph
 	compare func(a, b V) int
 	equal   func(a, b V) bool
-	slots   map[K]*slot[K, V]
+	slots   slotSet[K, V]
 	// sources are the rules that are evaluated for each key.
 	sources []*Rule
 	tracked bool
@@ -21,7 +21,7 @@ type Relation[K comparable, V any] struct {
 func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int,
 	equal func(a, b V) bool) *Relation[K, V] {
 	return &Relation[K, V]{
-		declarations: declarations{relation: name}, g: g, compare: compare, equal: equal, slots: map[K]*slot[K, V]{},
+		declarations: declarations{relation: name}, g: g, compare: compare, equal: equal,
 	}
 }
 
@@ -31,13 +31,20 @@ func (r *Relation[K, V]) Name() string { return r.relation }
 // TrackChanges records the keys that change, for TakeChanged.
 func (r *Relation[K, V]) TrackChanges() { r.tracked, r.changed = true, map[K]struct{}{} }
 
+// maxKeptChanges is the number of changed keys up to which their map is used again. At the start, all keys change.
+const maxKeptChanges = 1000
+
 // TakeChanged returns the keys whose entries changed since the last call, in any order. It requires TrackChanges.
 func (r *Relation[K, V]) TakeChanged() []K {
 	out := make([]K, 0, len(r.changed))
 	for k := range r.changed {
 		out = append(out, k)
 	}
-	clear(r.changed)
+	if len(out) > maxKeptChanges {
+		r.changed = map[K]struct{}{}
+	} else {
+		clear(r.changed)
+	}
 	return out
 }
 
@@ -58,7 +65,7 @@ func (r *Relation[K, V]) Set(key K, value V) {
 // Delete removes the fact of a key that Set has set.
 func (r *Relation[K, V]) Delete(key K) {
 	r.mustBeIdle()
-	if s := r.slots[key]; s != nil {
+	if s := r.slots.get(key); s != nil {
 		if old := s.fact(); old != nil {
 			s.remove(old)
 		}
@@ -68,7 +75,7 @@ func (r *Relation[K, V]) Delete(key K) {
 // Get returns the sorted entries of a key, between runs.
 func (r *Relation[K, V]) Get(key K) []V {
 	r.mustBeIdle()
-	if s := r.slots[key]; s != nil {
+	if s := r.slots.get(key); s != nil {
 		return s.values()
 	}
 	return nil
@@ -80,9 +87,9 @@ func (r *Relation[K, V]) GetFirst(key K) (V, bool) { return first(r.Get(key)) }
 // ForEach calls f for each key with entries, in any order, between runs.
 func (r *Relation[K, V]) ForEach(f func(K, []V)) {
 	r.mustBeIdle()
-	for k, s := range r.slots {
-		if !s.empty() {
-			f(k, s.values())
+	for _, s := range r.slots.table {
+		if s != nil && !s.empty() {
+			f(s.key, s.values())
 		}
 	}
 }
@@ -96,10 +103,10 @@ func (r *Relation[K, V]) mustBeIdle() {
 }
 
 func (r *Relation[K, V]) slot(key K) *slot[K, V] {
-	s := r.slots[key]
+	s := r.slots.get(key)
 	if s == nil {
 		s = &slot[K, V]{relation: r, key: key}
-		r.slots[key] = s
+		r.slots.put(s)
 	}
 	return s
 }

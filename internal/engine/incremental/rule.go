@@ -91,7 +91,7 @@ func (r *Reader[K, V]) Read(key K) []V {
 func (r *Reader[K, V]) Owners(key K) []string {
 	r.Read(key)
 	var out []string
-	for _, e := range r.relation.slots[key].all() {
+	for _, e := range r.relation.slots.get(key).all() {
 		owner := ""
 		if e.source != nil {
 			owner = e.source.rule.owner

@@ -125,7 +125,7 @@ func (s *slot[K, V]) insert(e *entry[K, V]) {
 	default:
 		s.only = e
 	}
-	s.relation.slots[s.key] = s // the slot may have been removed with its last entry
+	s.relation.slots.put(s) // the slot may have been removed with its last entry
 	s.markChanged()
 }
 
@@ -202,8 +202,8 @@ func (s *slot[K, V]) dropReader(c *cell) { s.readers.drop(c); s.removeIfUnused()
 // removeIfUnused removes the slot from its relation. The evaluations for its key are there until they have seen that it
 // has no entries.
 func (s *slot[K, V]) removeIfUnused() {
-	if s.empty() && s.cells == nil && s.readers.empty() && s.relation.slots[s.key] == s {
-		delete(s.relation.slots, s.key)
+	if s.empty() && s.cells == nil && s.readers.empty() {
+		s.relation.slots.remove(s)
 	}
 }
 

@@ -59,7 +59,7 @@ func (r failureRule) subject(key, value any) model.ObjectRef {
 	case model.Destination:
 		at = v.Origin
 	case *WorkloadView:
-		at = v.View.Workload.Origin
+		at = v.workload.Origin
 	}
 	if at.Object != (model.ObjectRef{}) {
 		return at.Object

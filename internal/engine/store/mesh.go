@@ -17,7 +17,8 @@ import (
 type Mesh struct {
 	*Model
 	viewRelations
-	ResolvedDestinations *incremental.Relation[model.Key, model.ResolvedDestination]
+	// ResolvedDestinations have what ResolvedDestination composes.
+	ResolvedDestinations *incremental.Relation[model.Key, *resolvedDestination]
 	// Pods holds the workload and sidecarClass of each pod, by pod UID.
 	Pods *incremental.Relation[string, Pod]
 	// Classes lists the sidecarClasses of a workload's pods, one entry per pod. ClassesOf removes duplicates.
@@ -47,8 +48,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	mesh := &Mesh{
 		Model: m, viewRelations: newViewRelations(g), settings: settings,
 		ResolvedDestinations: incremental.NewRelation[model.Key](g, "resolved destinations",
-			func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 },
-			deepEqual[model.ResolvedDestination]),
+			func(_, _ *resolvedDestination) int { return 0 }, deepEqual[*resolvedDestination]),
 		Pods: incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool {
 			return a == b
 		}),
@@ -105,7 +105,7 @@ func dereference(all []*model.Endpoint) iter.Seq[model.Endpoint] {
 type destinationRule struct {
 	meshes            *incremental.Reader[string, model.Mesh]
 	instances, groups *incremental.Reader[model.Key, *model.Endpoint]
-	resolved          *incremental.Emitter[model.Key, model.ResolvedDestination]
+	resolved          *incremental.Emitter[model.Key, *resolvedDestination]
 }
 
 func (m *Mesh) addDestinationRule(g *incremental.Graph) {
@@ -116,10 +116,17 @@ func (m *Mesh) addDestinationRule(g *incremental.Graph) {
 	}, destinationRule.evaluate)
 }
 
+// resolvedDestination refers to the entries that a model.ResolvedDestination consists of.
+type resolvedDestination struct {
+	mesh        *model.Mesh
+	destination *model.Destination
+	endpoints   []*model.Endpoint // those that are ready
+}
+
 func (r destinationRule) evaluate(key model.Key, all []model.Destination) {
-	d := all[0]
-	mesh, ok := r.meshes.ReadFirst(key.Mesh)
-	if !ok {
+	d := &all[0]
+	meshes := r.meshes.Read(key.Mesh)
+	if len(meshes) == 0 {
 		return
 	}
 	var endpoints []*model.Endpoint
@@ -130,7 +137,20 @@ func (r destinationRule) evaluate(key model.Key, all []model.Destination) {
 	default:
 		endpoints = r.groups.Read(model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
 	}
-	r.resolved.Emit(key, model.ResolveDestination(mesh, d, dereference(endpoints)))
+	// Changes of endpoints that are not ready do not change the result.
+	if slices.ContainsFunc(endpoints, func(e *model.Endpoint) bool { return !e.Ready }) {
+		endpoints = slices.DeleteFunc(slices.Clone(endpoints), func(e *model.Endpoint) bool { return !e.Ready })
+	}
+	r.resolved.Emit(key, &resolvedDestination{&meshes[0], d, endpoints})
+}
+
+// ResolvedDestination returns a destination with its ready endpoints.
+func (m *Mesh) ResolvedDestination(key model.Key) (model.ResolvedDestination, bool) {
+	r, ok := m.ResolvedDestinations.GetFirst(key)
+	if !ok {
+		return model.ResolvedDestination{}, false
+	}
+	return model.ResolveDestination(*r.mesh, *r.destination, dereference(r.endpoints)), true
 }
 
 // Snapshot returns a copy of the model in canonical order.

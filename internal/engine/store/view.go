@@ -8,12 +8,30 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// WorkloadView is the part of a view that only its workload has.
+// WorkloadView is the part of a view that only its workload has. It refers to the entries of other relations.
 type WorkloadView struct {
-	// View has no outbound view.
-	View model.View
+	mesh     *model.Mesh
+	workload *model.Workload
+	dns      model.DNSMode
+	// routes are those of each listener of the workload; nil if no listener has any.
+	routes   [][]model.Route
+	policies []model.AuthorizationPolicy
 	// OutboundKey is the key of the view's outbound view.
 	OutboundKey model.OutboundKey
+}
+
+// view composes the view, without its outbound view.
+func (w *WorkloadView) view() model.View {
+	v := model.View{Mesh: *w.mesh, Workload: *w.workload, AuthorizationPolicies: w.policies}
+	v.Workload.DNS = w.dns
+	for i, l := range w.workload.Listeners {
+		in := model.Inbound{Listener: l}
+		if w.routes != nil {
+			in.Routes = w.routes[i]
+		}
+		v.Inbound = append(v.Inbound, in)
+	}
+	return v
 }
 
 // OutboundView is an outbound view with its mesh.
@@ -27,8 +45,10 @@ type viewRelations struct {
 	Views         *incremental.Relation[model.Key, *WorkloadView]
 	OutboundViews *incremental.Relation[model.OutboundKey, *OutboundView]
 
-	// requests has an entry for each workload with the outbound view.
-	requests  *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
+	// requests has an entry for each workload with the outbound view, distinctRequests one of them: an outbound view is
+	// not evaluated again for one more workload.
+	requests, distinctRequests *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
+
 	reachable *incremental.Relation[model.Key, *model.ReachableService]
 	// requestPorts are the ports of services that take requests.
 	requestPorts *incremental.Relation[model.Key, uint16]
@@ -45,9 +65,7 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 			func(*OutboundView, *OutboundView) int { return 0 }, func(a, b *OutboundView) bool {
 				return a.OutboundView.MadeFrom(&b.OutboundView) && deepEqual(a.Mesh, b.Mesh)
 			}),
-		requests: incremental.NewRelation[model.OutboundKey](g, "requests", func(_, _ *model.OutboundRequest) int {
-			return 0
-		}, func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
+		requests: newRequests(g, "requests"), distinctRequests: newRequests(g, "distinct requests"),
 		reachable: incremental.NewRelation[model.Key](g, "reachable services",
 			func(_, _ *model.ReachableService) int { return 0 }, deepEqual[*model.ReachableService]),
 		requestPorts: incremental.NewRelation[model.Key](g, "request ports", cmp.Compare[uint16],
@@ -59,6 +77,12 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 	r.Views.TrackChanges()
 	r.OutboundViews.TrackChanges()
 	return r
+}
+
+// newRequests creates a relation of requests. Those of a key are equal: it is a hash of the request.
+func newRequests(g *incremental.Graph, name string) *incremental.Relation[model.OutboundKey, *model.OutboundRequest] {
+	return incremental.NewRelation[model.OutboundKey](g, name, func(_, _ *model.OutboundRequest) int { return 0 },
+		func(_, _ *model.OutboundRequest) bool { return true })
 }
 
 // addViewRules adds the rules that derive views. A change of a route evaluates its service and each outbound view with
@@ -73,8 +97,10 @@ func (m *Mesh) addViewRules(g *incremental.Graph) {
 		&workloadCatalog{m.readsCatalog(r), incremental.Reads(r, m.requestPorts)}, incremental.Emits(r, m.Views),
 		incremental.Emits(r, m.requests), m.EmitsFindings(r),
 	}, viewRule.evaluate)
+	r = incremental.NewRule(g, "distinct request")
+	incremental.Each(r, m.requests, incremental.Emits(r, m.distinctRequests), emitFirst)
 	r = incremental.NewRule(g, "outbound view")
-	incremental.Each(r, m.requests, outboundRule{
+	incremental.Each(r, m.distinctRequests, outboundRule{
 		&outboundCatalog{m.readsCatalog(r), incremental.Reads(r, m.reachable)},
 		incremental.Emits(r, m.OutboundViews), incremental.Emits(r, m.conflicts),
 	}, outboundRule.evaluate)
@@ -105,7 +131,7 @@ type viewRule struct {
 	findings Output[model.ObjectRef, model.Finding]
 }
 
-func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
+func (r viewRule) evaluate(key model.Key, all []model.Workload) {
 	view, request, findings, ok := model.NewWorkloadView(r.workloadCatalog, key)
 	if !ok {
 		return // its mesh does not exist; the dialect reports a finding
@@ -113,9 +139,25 @@ func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
 	for _, f := range findings {
 		r.findings.Emit(f)
 	}
-	outbound := request.Key()
-	r.views.Emit(key, &WorkloadView{view, outbound})
-	r.requests.Emit(outbound, &request)
+	own := &WorkloadView{
+		mesh: &r.meshes.Read(key.Mesh)[0], workload: &all[0], dns: view.Workload.DNS,
+		policies: view.AuthorizationPolicies, OutboundKey: request.Key(),
+	}
+	for i, in := range view.Inbound {
+		if in.Routes != nil && own.routes == nil {
+			own.routes = make([][]model.Route, len(view.Inbound))
+		}
+		if own.routes != nil {
+			own.routes[i] = in.Routes
+		}
+	}
+	r.views.Emit(key, own)
+	r.requests.Emit(own.OutboundKey, &request)
+}
+
+func emitFirst(to *incremental.Emitter[model.OutboundKey, *model.OutboundRequest], key model.OutboundKey,
+	all []*model.OutboundRequest) {
+	to.Emit(key, all[0])
 }
 
 type outboundRule struct {
@@ -146,7 +188,12 @@ type conflictRule struct {
 }
 
 func (r conflictRule) evaluate(_ model.Key, all []*WorkloadView) {
-	for _, f := range all[0].View.ConflictFindings(r.conflicts.Read(all[0].OutboundKey)) {
+	conflicts := r.conflicts.Read(all[0].OutboundKey)
+	if len(conflicts) == 0 {
+		return
+	}
+	view := all[0].view()
+	for _, f := range view.ConflictFindings(conflicts) {
 		r.findings.Emit(f)
 	}
 }
@@ -157,7 +204,7 @@ func (m *Mesh) View(workload model.Key) (*model.View, bool) {
 	if !ok {
 		return nil, false
 	}
-	view := own.View
+	view := own.view()
 	if outbound, known := m.OutboundViews.GetFirst(own.OutboundKey); known {
 		view.OutboundView = outbound.OutboundView
 	}
