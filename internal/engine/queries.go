@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -165,6 +166,17 @@ func (e *Engine) Namespace(name string) (*corev1.Namespace, bool) {
 		return nil, false
 	}
 	return found.(*corev1.Namespace), true
+}
+
+// Pod returns a pod.
+func (e *Engine) Pod(name types.NamespacedName) (*store.Pod, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	found, ok := e.state.objects.Get(&store.Pod{}, name)
+	if !ok {
+		return nil, false
+	}
+	return found.(*store.Pod), true
 }
 
 // State returns a copy of the whole mesh, or nil before the first sync. The cost of the copy grows with the mesh; the

@@ -2,9 +2,13 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	cachetest "k8s.io/client-go/tools/cache/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
@@ -74,7 +78,7 @@ func TestPodChanged(t *testing.T) {
 		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
 		{"no readiness condition", func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
 		{"second address", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "fd00::1"}) }, true},
-		{"podIP without podIPs", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, true},
+		{"podIP without podIPs", func(p *corev1.Pod) { p.Status.PodIP, p.Status.PodIPs = "10.0.0.2", nil }, true},
 		{"deletion timestamp", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
 		{"replaced pod", func(p *corev1.Pod) { p.UID = "v" }, true},
 	} {
@@ -86,6 +90,48 @@ func TestPodChanged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An informer holds trimmed pods, and passes on their changes.
+func TestInformerOfTrimmedPods(t *testing.T) {
+	source := cachetest.NewFakeControllerSource()
+	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := informer.SetTransform(TrimPod); err != nil {
+		t.Fatal(err)
+	}
+	f := New(discardLog, dialects, Settings{})
+	if _, err := informer.AddEventHandler(handler(f)); err != nil {
+		t.Fatal(err)
+	}
+	name := types.NamespacedName{Namespace: "a", Name: "p"}
+	await := func(what string, holds func(p *Pod, there bool) bool) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			f.Sync()
+			if holds(f.Pod(name)) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", UID: "u"}}
+	source.Add(p)
+	go informer.RunWithContext(t.Context())
+	await("no pod", func(_ *Pod, there bool) bool { return there })
+	if held, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "a"); err != nil || len(held) != 1 {
+		t.Errorf("got %v, error %v", held, err)
+	} else if _, is := held[0].(*Pod); !is {
+		t.Errorf("the informer holds a %T", held[0])
+	}
+	p = p.DeepCopy()
+	p.Status.PodIP = "10.0.0.1"
+	source.Modify(p)
+	await("no address", func(p *Pod, _ bool) bool { return len(p.Addresses()) == 1 })
+	source.Delete(p)
+	await("not deleted", func(_ *Pod, there bool) bool { return !there })
 }
 
 // Informers may send events without an object.
