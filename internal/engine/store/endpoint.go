@@ -53,7 +53,8 @@ func Addresses(pod *corev1.Pod) []netip.Addr {
 	return out
 }
 
-func ready(pod *corev1.Pod) bool {
+// Ready reports whether a pod is ready and not being deleted.
+func Ready(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Labels is an immutable map of strings in one string: each key in order, and its value, after their lengths. It needs a
-// fraction of the memory of a map. It implements labels.Labels. Equal maps are equal strings.
+// Labels is an immutable map of strings in one string: each key in order, and its value, after their lengths. It needs
+// a fraction of the memory of a map. It implements labels.Labels. Equal maps are equal strings.
 type Labels string
 
 // NewLabels returns the labels of a map.

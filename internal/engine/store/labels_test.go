@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 func TestLabels(t *testing.T) {
@@ -31,5 +33,34 @@ func TestLabels(t *testing.T) {
 	}
 	if NewLabels(nil) != "" || NewLabels(maps.Clone(all)) != l {
 		t.Error("equal maps are not equal")
+	}
+}
+
+// Selectors match Labels as they match maps.
+func TestSelectorsMatchLabels(t *testing.T) {
+	sets := []map[string]string{
+		nil, {"a": ""}, {"a": "1"}, {"a": "2", "b": "1"}, {"b": "1"}, {"b": "2", "c": "x"}, {"aa": "1", "ab": "2"},
+	}
+	matched := 0
+	for _, text := range []string{
+		"", "a", "!a", "a=", "a=1", "a!=1", "a in (1,2)", "a in ()", "a notin (1,2)", "a in (1),b in (1)", "a>1", "b<2",
+		"a,b", "a,!b", "b notin (1),c", "!a,!b,!c", "1",
+	} {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range sets {
+			want := selector.Matches(labels.Set(set))
+			if got := selector.Matches(NewLabels(set)); got != want {
+				t.Errorf("%q of %v: got %v, want %v", text, set, got, want)
+			}
+			if want {
+				matched++
+			}
+		}
+	}
+	if matched < 20 {
+		t.Errorf("only %d matches", matched)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Objects holds the objects of the API server, one relation per kind. Setting the same pointer again is not a change. Of
-// pods, it holds what a Pod has.
+// Objects holds the objects of the API server, one relation per kind. Setting the same pointer again is not a change.
+// Of pods, it holds what a Pod has, and an equal one is not a change.
 type Objects struct {
 	// RefOf returns the reference of an object, for findings. The default has the name of the Go type as kind.
 	RefOf func(client.Object) model.ObjectRef
@@ -51,9 +51,12 @@ func NewObjects(g *incremental.Graph) *Objects {
 }
 
 // Of returns the relation of the objects of a kind, by namespace and name. Objects of kinds without a relation are
-// dropped.
+// dropped. The relation of pods is that of *Pod; Of panics for *corev1.Pod, whose relation would stay empty.
 func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName, T] {
 	t := reflect.TypeFor[T]()
+	if t == reflect.TypeFor[*corev1.Pod]() {
+		panic("store: pods are held as *store.Pod; use store.Of[*store.Pod]")
+	}
 	if known, ok := o.kinds[t]; ok {
 		return known.relation.(*incremental.Relation[types.NamespacedName, T])
 	}
@@ -76,8 +79,8 @@ func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName,
 
 // sameObject reports whether two objects are the same, or equal if their type can compare them.
 func sameObject[T client.Object](a, b T) bool {
-	if comparable, can := any(a).(interface{ Equal(T) bool }); can {
-		return comparable.Equal(b)
+	if compared, can := any(a).(interface{ Equal(T) bool }); can {
+		return compared.Equal(b)
 	}
 	return any(a) == any(b)
 }
@@ -117,8 +120,8 @@ func (o *Objects) All() []client.Object {
 	return out
 }
 
-// Known returns those of a list of objects that are of kinds with a relation, each once, in the order of All. Of objects
-// with the same kind, namespace and name, it is the last.
+// Known returns those of a list of objects that are of kinds with a relation, each once, ordered by kind, namespace and
+// name. Of objects with the same kind, namespace and name, it is the last.
 func (o *Objects) Known(all []client.Object) []client.Object {
 	type id struct {
 		kind string
@@ -146,7 +149,7 @@ func (o *Objects) List(kind client.Object, pick func(types.NamespacedName) bool)
 
 // Get returns the object of a kind with a name.
 func (o *Objects) Get(kind client.Object, name types.NamespacedName) (client.Object, bool) {
-	k, ok := o.kinds[reflect.TypeOf(kind)]
+	k, ok := o.kinds[reflect.TypeOf(Compact(kind))]
 	if !ok {
 		return nil, false
 	}

@@ -6,7 +6,6 @@ import (
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,9 +16,9 @@ import (
 
 // Pod is the part of a pod that rules and the status writer read. Most objects of a cluster are pods, and a corev1.Pod
 // has more than 1000 bytes even if it is empty. It is immutable. It is a client.Object, so that caches and events have
-// pods like other objects; metadata without a method here is empty.
+// pods like other objects; metadata that it does not have is empty, the deletion timestamp too.
 type Pod struct {
-	metav1.Object
+	readOnlyMetadata
 	Name   string
 	UID    string
 	Labels Labels
@@ -45,13 +44,10 @@ type PodSettings struct {
 	Gates Labels
 }
 
-// noMetadata is the metadata that a Pod does not have.
-var noMetadata metav1.Object = &metav1.ObjectMeta{}
-
 // NewPod returns the part of a pod.
 func NewPod(pod *corev1.Pod) *Pod {
 	out := &Pod{
-		Object: noMetadata, Name: pod.Name, UID: string(pod.UID), Labels: NewLabels(pod.Labels), Ready: ready(pod),
+		Name: pod.Name, UID: string(pod.UID), Labels: NewLabels(pod.Labels), Ready: Ready(pod),
 		Terminated: Terminated(pod), Deleting: pod.DeletionTimestamp != nil, version: pod.ResourceVersion,
 		shared: unique.Make(PodSettings{
 			pod.Namespace, pod.Spec.ServiceAccountName, pod.Annotations[sidecar.ClassAnnotation],
@@ -105,11 +101,16 @@ func (p *Pod) SubjectRef() model.ObjectRef {
 	return model.ObjectRef{Kind: "Pod", Namespace: p.Namespace(), Name: p.Name}
 }
 
-// The methods of client.Object.
+// GetNamespace implements client.Object, as the methods below.
+func (p *Pod) GetNamespace() string { return p.Namespace() }
 
-func (p *Pod) GetNamespace() string       { return p.Namespace() }
-func (p *Pod) GetName() string            { return p.Name }
-func (p *Pod) GetUID() types.UID          { return types.UID(p.UID) }
+// GetName returns the name.
+func (p *Pod) GetName() string { return p.Name }
+
+// GetUID returns the UID.
+func (p *Pod) GetUID() types.UID { return types.UID(p.UID) }
+
+// GetResourceVersion returns the resourceVersion, which informers compare.
 func (p *Pod) GetResourceVersion() string { return p.version }
 
 // GetLabels returns the labels as a map, which is made for each call.

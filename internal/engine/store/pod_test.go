@@ -69,9 +69,9 @@ func TestPodWithoutAddress(t *testing.T) {
 	}
 }
 
-// The memory of all pods of a cluster is limited by the size of the type.
+// Most objects of a cluster are pods. Go allocates 128 bytes for a Pod, and 144 or more for a larger one.
 func TestPodIsSmall(t *testing.T) {
-	if size := unsafe.Sizeof(Pod{}); size > 160 {
+	if size := unsafe.Sizeof(Pod{}); size > 128 {
 		t.Errorf("a Pod has %d bytes", size)
 	}
 }

@@ -41,8 +41,8 @@ func (w *Writer) hasManagedGate(pod *engine.Pod) bool {
 	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return of.Has(string(g.Type)) })
 }
 
-// reconcileGates sets the conditions of the managed readiness gates of a pod. The patch contains only the conditions and
-// the pod's UID.
+// reconcileGates sets the conditions of the managed readiness gates of a pod. The engine has a part of the pod, so the
+// patch contains only the conditions and the pod's UID.
 func (w *Writer) reconcileGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
 	pod, there := w.Mesh.Pod(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if !there || pod.GetUID() != uid {
