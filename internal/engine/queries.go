@@ -121,7 +121,7 @@ func (e *Engine) MeshOf(object model.ObjectRef) string {
 	return name
 }
 
-// Objects lists the objects for which pick returns true, ordered by kind, namespace and name.
+// Objects lists the objects for which pick returns true, ordered by kind, namespace and name. Pods are *Pod.
 func (e *Engine) Objects(pick func(client.Object) bool) []client.Object {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
@@ -168,7 +168,7 @@ func (e *Engine) Namespace(name string) (*corev1.Namespace, bool) {
 	return found.(*corev1.Namespace), true
 }
 
-// Pod returns a pod.
+// Pod returns the part of a pod that the engine holds.
 func (e *Engine) Pod(name types.NamespacedName) (*store.Pod, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()

@@ -13,8 +13,8 @@ import (
 
 // State is an immutable copy of the whole mesh.
 type State struct {
-	// Objects are the objects that dialects read, ordered by kind, namespace and name. Pods are *corev1.Pod in a state of
-	// Compute, and *store.Pod in that of an engine.
+	// Objects are the objects that dialects read, as they were passed to Compute, ordered by kind, namespace and name.
+	// In a copy of an engine's state there are none: it holds only parts of pods.
 	Objects []client.Object
 	Index   *model.Index
 	Views   map[model.Key]*View
@@ -35,7 +35,7 @@ type View struct {
 // snapshot copies the current state.
 func (s *meshState) snapshot() *State {
 	out := &State{
-		Objects: s.objects.All(), Index: model.NewIndex(s.mesh.Snapshot()), Findings: s.mesh.AllFindings(),
+		Index: model.NewIndex(s.mesh.Snapshot()), Findings: s.mesh.AllFindings(),
 		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Role{},
 	}
 	s.mesh.Views.ForEach(func(key model.Key, _ []*store.WorkloadView) {
