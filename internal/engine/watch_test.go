@@ -57,12 +57,17 @@ func TestChangesMeshWithoutGeneration(t *testing.T) {
 	}
 }
 
+// An update of a pod is an event only if the part that the engine holds changes.
 func TestPodChanged(t *testing.T) {
 	base := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "a"}},
+		Spec:       corev1.PodSpec{ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "gate"}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}},
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: "gate", Status: corev1.ConditionFalse},
+				{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+			},
 		},
 	}
 	for _, c := range []struct {
@@ -71,13 +76,28 @@ func TestPodChanged(t *testing.T) {
 		want   bool
 	}{
 		{"heartbeat", func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Status.Conditions[0].LastProbeTime = metav1.Unix(1, 0) }, false},
+		{"restart", func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", RestartCount: 1}}
+		}, false},
+		{"node", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.HostIP = "n1", "10.1.0.1" }, false},
+		{"metadata", func(p *corev1.Pod) {
+			p.Generation, p.Finalizers, p.OwnerReferences = 2, []string{"f"}, []metav1.OwnerReference{{UID: "o"}}
+			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+		}, false},
+		{"condition without a gate", func(p *corev1.Pod) { p.Status.Conditions[2].Status = corev1.ConditionFalse }, false},
+		{"condition of a gate", func(p *corev1.Pod) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, true},
+		{"no condition of a gate", func(p *corev1.Pod) { p.Status.Conditions = p.Status.Conditions[:1] }, true},
+		{"from Pending to Running", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, false},
 		{"phase", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
 		{"labels", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "b"} }, true},
 		{"sidecarClass annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{sidecar.ClassAnnotation: "b"} }, true},
+		{"DNS annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{sidecar.DNSAnnotation: "All"} }, true},
+		{"bypass annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{sidecar.BypassAnnotation: "b"} }, true},
 		{"other annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, false},
 		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
 		{"no readiness condition", func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
 		{"second address", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "fd00::1"}) }, true},
+		{"second address of a family", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "10.0.0.2"}) }, false},
 		{"podIP without podIPs", func(p *corev1.Pod) { p.Status.PodIP, p.Status.PodIPs = "10.0.0.2", nil }, true},
 		{"deletion timestamp", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
 		{"replaced pod", func(p *corev1.Pod) { p.UID = "v" }, true},
@@ -85,8 +105,13 @@ func TestPodChanged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			now := base.DeepCopy()
 			c.change(now)
-			if got := changesMesh(base, now); got != c.want {
+			if got := changesMesh(transform(base).(*Pod), transform(now).(*Pod)); got != c.want {
 				t.Errorf("got %v", got)
+			}
+			f := New(discardLog, dialects, Settings{})
+			handler(f).OnUpdate(transform(base), transform(now))
+			if got := len(f.pending) == 1; got != c.want {
+				t.Errorf("the engine has %d events", len(f.pending))
 			}
 		})
 	}
