@@ -91,7 +91,7 @@ var sizes = []int{100, 1000, 10000}
 func BenchmarkStart(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			objects := largeMesh(services, 200)
+			objects := transformedList(largeMesh(services, 200))
 			b.ReportAllocs()
 			for b.Loop() {
 				f := New(discardLog, dialects, Settings{})
@@ -108,7 +108,7 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			objects := largeMesh(services, 20)
+			objects := transformedList(largeMesh(services, 20))
 			for b.Loop() {
 				before := liveHeap()
 				f := New(discardLog, dialects, Settings{})

@@ -36,9 +36,9 @@ func (ledger) Rules(g *incremental.Graph, objects *store.Objects, out *store.Mod
 	incremental.Each(rule, store.Of[*corev1.ConfigMap](objects),
 		ledgerRule{out.EmitsMeshes(rule), out.EmitsWorkloads(rule), out.EmitsServices(rule)}, ledgerRule.evaluate)
 	rule = incremental.NewRule(g, "Pod")
-	incremental.Each(rule, store.Of[*corev1.Pod](objects), out.EmitsEndpoints(rule),
-		func(endpoints store.Output[model.Instance, model.Endpoint], _ types.NamespacedName, all []*corev1.Pod) {
-			if app := all[0].Labels["ledger"]; app != "" {
+	incremental.Each(rule, store.Of[*store.Pod](objects), out.EmitsEndpoints(rule),
+		func(endpoints store.Output[model.Instance, model.Endpoint], _ types.NamespacedName, all []*store.Pod) {
+			if app := all[0].Labels.Get("ledger"); app != "" {
 				endpoints.Emit(store.EndpointOf(all[0], model.Key{Mesh: "m", Name: app}, "ledger"))
 			}
 		})

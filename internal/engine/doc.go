@@ -6,5 +6,6 @@
 // mesh. The engine processes the first event immediately. Events that arrive during a sync are coalesced into the next
 // one: there is no fixed delay.
 //
-// The engine does not depend on a Kubernetes client; Watch connects an informer cache.
+// The engine does not depend on a Kubernetes client; Watch connects an informer cache. Of pods, which are most objects
+// of a cluster, the informer cache and the engine hold only a part (Pod).
 package engine

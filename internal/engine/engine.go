@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine/store"
 )
 
 // Sink receives each change after the mesh is updated. Calls do not overlap. A slow sink delays the next sync, which
@@ -42,6 +43,8 @@ type id struct {
 	name types.NamespacedName
 }
 
+func idOf(o client.Object) id { return id{reflect.TypeOf(o), client.ObjectKeyFromObject(o)} }
+
 // event is the latest event of an object.
 type event struct {
 	object  client.Object
@@ -60,16 +63,18 @@ func New(log *slog.Logger, dialects []dialect.Dialect, settings Settings, sinks 
 func (e *Engine) AddSink(s Sink) { e.sinks = append(e.sinks, s) }
 
 // Set adds an object or replaces the one of its kind, namespace and name. The engine keeps the object;
-// the caller must not modify it.
-func (e *Engine) Set(object client.Object) { e.enqueue(event{object: object}) }
+// the caller must not modify it. Of a pod, it keeps a store.Pod.
+func (e *Engine) Set(object client.Object) { e.enqueue(event{object: store.Compact(object)}) }
 
 // Delete removes the object with the kind, namespace and name of the given one.
-func (e *Engine) Delete(object client.Object) { e.enqueue(event{object: object, deleted: true}) }
+func (e *Engine) Delete(object client.Object) {
+	e.enqueue(event{object: store.Compact(object), deleted: true})
+}
 
 func (e *Engine) enqueue(ev event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.pending[id{reflect.TypeOf(ev.object), client.ObjectKeyFromObject(ev.object)}] = ev
+	e.pending[idOf(ev.object)] = ev
 	if e.oldestPending.IsZero() {
 		e.oldestPending = time.Now()
 	}

@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -174,4 +176,38 @@ func TestAwait(t *testing.T) {
 			t.Error("Await did not return although the condition is true")
 		}
 	})
+}
+
+// The engine holds a part of each pod, in whatever form it gets pods and is asked for them.
+func TestPodsOfEngine(t *testing.T) {
+	var change Change
+	f := New(discardLog, dialects, Settings{}, func(c Change) { change = c })
+	whole := pod("front", "uid-1")
+	f.Set(whole)
+	f.Sync()
+	held, there := f.Pod(client.ObjectKeyFromObject(whole))
+	if !there || held.UID != "uid-1" || len(change.Objects) != 1 || change.Objects[0] != client.Object(held) {
+		t.Errorf("got pod %+v, change %+v", held, change.Objects)
+	}
+	for _, kind := range []client.Object{&corev1.Pod{}, &Pod{}} {
+		if got := f.ObjectsOf(kind); len(got) != 1 || got[0] != client.Object(held) {
+			t.Errorf("%T: got %v", kind, got)
+		}
+	}
+	if ref := dialect.RefOf(held); ref != held.SubjectRef() || ref != dialect.RefOf(whole) {
+		t.Errorf("got reference %v", ref)
+	}
+	newer := whole.DeepCopy()
+	newer.ResourceVersion = "2"
+	before := f.state.graph.Evaluations()
+	f.Set(newer)
+	f.Sync()
+	if n := f.state.graph.Evaluations() - before; n != 0 {
+		t.Errorf("an equal pod caused %d evaluations", n)
+	}
+	f.Delete(transform(newer).(client.Object))
+	f.Sync()
+	if _, there := f.Pod(client.ObjectKeyFromObject(whole)); there || len(change.Deleted) != 1 {
+		t.Errorf("the pod is not deleted, change %+v", change.Deleted)
+	}
 }

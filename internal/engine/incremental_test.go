@@ -242,9 +242,8 @@ func TestTrimPodKeepsRelevantFields(t *testing.T) {
 			t.Fatal(err)
 		}
 		trimmed = append(trimmed, s.(client.Object))
-		if p, ok := s.(*corev1.Pod); ok &&
-			(len(p.Spec.Containers) > 0 || len(p.Annotations) > 1 || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
-			t.Errorf("the trimmed pod has unused fields: %+v", p)
+		if p, ok := s.(*corev1.Pod); ok {
+			t.Errorf("the pod is not trimmed: %+v", p)
 		}
 	}
 	if trimmedPods == 0 {

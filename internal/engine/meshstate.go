@@ -94,5 +94,7 @@ func (s *meshState) compute(objects []client.Object) *State {
 		s.objects.Set(o)
 	}
 	s.graph.Run()
-	return s.snapshot()
+	out := s.snapshot()
+	out.Objects = s.objects.Known(objects)
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -120,7 +121,7 @@ func (e *Engine) MeshOf(object model.ObjectRef) string {
 	return name
 }
 
-// Objects lists the objects for which pick returns true, ordered by kind, namespace and name.
+// Objects lists the objects for which pick returns true, ordered by kind, namespace and name. Pods are *Pod.
 func (e *Engine) Objects(pick func(client.Object) bool) []client.Object {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
@@ -165,6 +166,17 @@ func (e *Engine) Namespace(name string) (*corev1.Namespace, bool) {
 		return nil, false
 	}
 	return found.(*corev1.Namespace), true
+}
+
+// Pod returns the part of a pod that the engine holds.
+func (e *Engine) Pod(name types.NamespacedName) (*store.Pod, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	found, ok := e.state.objects.Get(&store.Pod{}, name)
+	if !ok {
+		return nil, false
+	}
+	return found.(*store.Pod), true
 }
 
 // State returns a copy of the whole mesh, or nil before the first sync. The cost of the copy grows with the mesh; the

@@ -20,6 +20,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -28,7 +29,8 @@ var (
 	discardLog = slog.New(slog.DiscardHandler)
 )
 
-// cluster simulates an API server with random events. It has few names, so that events affect the same objects.
+// cluster simulates an API server with random events, and an informer with its transforms. It has few names, so that
+// events affect the same objects.
 type cluster struct {
 	random   *rand.Rand
 	objects  map[id]client.Object
@@ -37,7 +39,9 @@ type cluster struct {
 }
 
 func newCluster(seed uint64, f *Engine) *cluster {
-	return &cluster{random: rand.New(rand.NewPCG(seed, 1)), objects: map[id]client.Object{}, informer: handler(f)}
+	return &cluster{
+		random: rand.New(rand.NewPCG(seed, 1)), objects: map[id]client.Object{}, informer: transformed{handler(f)},
+	}
 }
 
 func (w *cluster) chance(percent int) bool { return w.random.IntN(100) < percent }
@@ -151,14 +155,36 @@ func (w *cluster) pod(namespace string) *corev1.Pod {
 	}
 	if w.chance(60) && pod.Status.PodIP != "" {
 		pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
+		if w.chance(30) {
+			pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: w.name("fd00::", 3)})
+		}
 	}
 	if w.chance(70) {
 		pod.Status.Conditions = []corev1.PodCondition{
 			{Type: corev1.PodReady, Status: []corev1.ConditionStatus{"True", "False"}[w.random.IntN(2)]},
 		}
 	}
-	if w.chance(40) {
-		pod.Annotations = map[string]string{sidecar.ClassAnnotation: w.name("class", 2)}
+	pod.Annotations = map[string]string{}
+	for _, a := range []struct {
+		name   string
+		values []string
+	}{
+		{sidecar.ClassAnnotation, []string{"class0", "class1"}},
+		{sidecar.DNSAnnotation, []string{string(model.DNSAll), string(model.DNSOff)}},
+		{sidecar.BypassAnnotation, []string{"container a runs as user 1337", "the pod ignores port 80"}},
+	} {
+		if w.chance(40) {
+			pod.Annotations[a.name] = a.values[w.random.IntN(2)]
+		}
+	}
+	if w.chance(30) {
+		pod.Labels[sidecar.UUIDLabel] = w.name("uuid", 2)
+	}
+	if w.chance(60) {
+		pod.Labels["tier"] = w.name("t", 3)
+	}
+	if w.chance(50) {
+		pod.Spec.ServiceAccountName = w.name("account", 2)
 	}
 	if w.chance(10) {
 		pod.DeletionTimestamp = new(metav1.Unix(9, 0))
@@ -173,6 +199,12 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 		vn.Spec.AWSName = new("shared") // duplicate name
 	}
 	vn.Spec.PodSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.name("vn", 3)}}
+	if w.chance(40) {
+		vn.Spec.PodSelector.MatchExpressions = []metav1.LabelSelectorRequirement{w.tiers()}
+		if w.chance(30) {
+			vn.Spec.PodSelector.MatchLabels = nil
+		}
+	}
 	if w.chance(80) {
 		vn.Spec.Listeners = []api.Listener{
 			{PortMapping: api.PortMapping{Port: api.PortNumber(80 + w.random.IntN(2)), Protocol: api.ProtocolHTTP}},
@@ -195,6 +227,18 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 		})
 	}
 	return vn
+}
+
+// tiers returns a requirement that some pods meet.
+func (w *cluster) tiers() metav1.LabelSelectorRequirement {
+	r := metav1.LabelSelectorRequirement{Key: "tier", Operator: []metav1.LabelSelectorOperator{
+		metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist, metav1.LabelSelectorOpIn,
+		metav1.LabelSelectorOpNotIn,
+	}[w.random.IntN(4)]}
+	if r.Operator == metav1.LabelSelectorOpIn || r.Operator == metav1.LabelSelectorOpNotIn {
+		r.Values = []string{w.name("t", 3), w.name("t", 3)}
+	}
+	return r
 }
 
 // limit adds a health check and a connection pool to some listeners.

@@ -13,7 +13,8 @@ import (
 
 // State is an immutable copy of the whole mesh.
 type State struct {
-	// Objects are the objects that dialects read, ordered by kind, namespace and name.
+	// Objects are the objects that dialects read, as they were passed to Compute, ordered by kind, namespace and name.
+	// In a copy of an engine's state there are none: it holds only parts of pods.
 	Objects []client.Object
 	Index   *model.Index
 	Views   map[model.Key]*View
@@ -23,7 +24,7 @@ type State struct {
 	// Findings are the findings of the dialects and of the views, in canonical order.
 	Findings []model.Finding
 
-	pods map[string]store.Pod
+	pods map[string]store.Role
 }
 
 // View is a workload's view.
@@ -34,14 +35,14 @@ type View struct {
 // snapshot copies the current state.
 func (s *meshState) snapshot() *State {
 	out := &State{
-		Objects: s.objects.All(), Index: model.NewIndex(s.mesh.Snapshot()), Findings: s.mesh.AllFindings(),
-		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Pod{},
+		Index: model.NewIndex(s.mesh.Snapshot()), Findings: s.mesh.AllFindings(),
+		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Role{},
 	}
 	s.mesh.Views.ForEach(func(key model.Key, _ []*store.WorkloadView) {
 		view, _ := s.mesh.View(key)
 		out.Views[key] = &View{view}
 	})
-	s.mesh.Pods.ForEach(func(uid string, all []store.Pod) { out.pods[uid] = all[0] })
+	s.mesh.Pods.ForEach(func(uid string, all []store.Role) { out.pods[uid] = all[0] })
 	s.mesh.Classes.ForEach(func(key model.Key, _ []string) { out.Classes[key] = s.mesh.ClassesOf(key) })
 	return out
 }

@@ -6,12 +6,13 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"anymesh.dev/anymesh/internal/engine/store"
 )
 
 // Watch adds event handlers for the given kinds to a started cache, which call Set and Delete of the engine. It returns
@@ -68,8 +69,8 @@ func handler(e *Engine) toolscache.ResourceEventHandler {
 
 // changesMesh reports whether an update can change the mesh or needs finalizers. Status writes and heartbeats do not.
 func changesMesh(old, now client.Object) bool {
-	if pod, ok := now.(*corev1.Pod); ok {
-		return podChanged(old.(*corev1.Pod), pod)
+	if pod, ok := store.Compact(now).(*store.Pod); ok {
+		return !pod.Equal(store.Compact(old).(*store.Pod))
 	}
 	if now.GetGeneration() == 0 { // kinds without metadata.generation
 		return old.GetResourceVersion() != now.GetResourceVersion()

@@ -139,7 +139,7 @@ func (f *finder) named(d model.Destination, from string) ([]Receiver, bool) {
 			continue
 		}
 		r := Receiver{Workload: f.members[podName], Service: name.String(), Port: port, bare: f.bare(pod)}
-		all = add(all, r, store.EndpointOf(pod, r.Workload, "").Ready, 1)
+		all = add(all, r, store.Ready(pod), 1)
 	}
 	slices.SortFunc(all, func(a, b Receiver) int {
 		return cmp.Or(a.Workload.Compare(b.Workload), cmp.Compare(a.Port, b.Port))

@@ -61,7 +61,7 @@ func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 }
 
 // groups returns the groups of a pod of a VirtualNode, ordered by name.
-func (t *podRule) groups(n selectedWorkload, pod *corev1.Pod) []string {
+func (t *podRule) groups(n selectedWorkload, pod *store.Pod) []string {
 	if n.service == (cloudMapService{}) {
 		return nil
 	}
@@ -98,11 +98,11 @@ func nodeAttributes(o *api.VirtualNode) map[string]string {
 // attributesOf returns the attributes that App Mesh registered for a pod, except REGION and AVAILABILITY_ZONE, which
 // AWS determined. The order of precedence is: predefined attributes, attributes of the VirtualNode, labels of the
 // pod.
-func (n selectedWorkload) attributesOf(pod *corev1.Pod) map[string]string {
+func (n selectedWorkload) attributesOf(pod *store.Pod) map[string]string {
 	out := map[string]string{}
-	maps.Copy(out, pod.Labels)
+	maps.Insert(out, pod.Labels.All())
 	maps.Copy(out, n.attributes)
-	for _, a := range store.Addresses(pod) {
+	for _, a := range pod.Addresses() {
 		if a.Is4() {
 			out["AWS_INSTANCE_IPV4"] = a.String()
 		} else {
@@ -112,7 +112,7 @@ func (n selectedWorkload) attributesOf(pod *corev1.Pod) map[string]string {
 	if n.port != "" {
 		out["AWS_INSTANCE_PORT"] = n.port
 	}
-	out["k8s.io/pod"], out["k8s.io/namespace"] = pod.Name, pod.Namespace
+	out["k8s.io/pod"], out["k8s.io/namespace"] = pod.Name, pod.Namespace()
 	out["appmesh.k8s.aws/mesh"], out["appmesh.k8s.aws/virtualNode"] = n.key.Mesh, n.key.Name
 	return out
 }

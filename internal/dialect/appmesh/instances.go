@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +13,6 @@ import (
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // selectedWorkload is the part of a VirtualNode or VirtualGateway that its pods depend on. The key is that of the
@@ -71,7 +69,7 @@ func indexOf(namespace string, selector *metav1.LabelSelector) selectorIndex {
 // addPods adds the rules for pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	rule := incremental.NewRule(g, "Pod")
-	incremental.Each(rule, store.Of[*corev1.Pod](objects), &podRule{
+	incremental.Each(rule, store.Of[*store.Pod](objects), &podRule{
 		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
 		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
 		sharedPods: incremental.Emits(rule, r.sharedPods), withoutProxy: incremental.Emits(rule, r.withoutProxy),
@@ -131,21 +129,21 @@ type podRule struct {
 	bypassing *incremental.Emitter[bypass, string]
 }
 
-func (t *podRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) { t.instance(all[0]) }
+func (t *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) { t.instance(all[0]) }
 
 // instance adds the endpoint of a pod. If two objects select the pod, it belongs to the older one, so that a new
 // object does not take over existing pods.
-func (t *podRule) instance(pod *corev1.Pod) {
+func (t *podRule) instance(pod *store.Pod) {
 	found := t.selecting(pod)
-	if len(found) == 0 || store.Terminated(pod) {
+	if len(found) == 0 || pod.Terminated {
 		return
 	}
 	t.endpoints.Emit(t.endpoint(found[0], pod))
 	t.checkIdentity(found[0], pod)
-	if found[0].gateway && !store.HasProxy(pod) {
+	if found[0].gateway && !pod.HasProxy() {
 		t.withoutProxy.Emit(found[0].origin.Object, pod.Name)
 	}
-	if text := pod.Annotations[sidecar.BypassAnnotation]; text != "" {
+	if text := pod.Settings().Bypass; text != "" {
 		t.bypassing.Emit(bypass{found[0].origin.Object, text}, pod.Name)
 	}
 	for _, younger := range found[1:] {
@@ -154,26 +152,26 @@ func (t *podRule) instance(pod *corev1.Pod) {
 }
 
 // selecting lists the VirtualNodes and VirtualGateways that select a pod, from old to young.
-func (t *podRule) selecting(pod *corev1.Pod) []selectedWorkload {
+func (t *podRule) selecting(pod *store.Pod) []selectedWorkload {
 	var found []selectedWorkload
 	look := func(at selectorIndex) {
 		for _, n := range t.selectors.Read(at) {
-			if n.selector.Matches(labels.Set(pod.Labels)) {
+			if n.selector.Matches(pod.Labels) {
 				found = append(found, n)
 			}
 		}
 	}
-	look(selectorIndex{namespace: pod.Namespace})
-	// The order must be stable: reads in another order count as a change.
-	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
-		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
+	namespace := pod.Namespace()
+	look(selectorIndex{namespace: namespace})
+	for label, value := range pod.Labels.All() {
+		look(selectorIndex{namespace, label, value})
 	}
 	slices.SortFunc(found, func(a, b selectedWorkload) int { return a.origin.CompareAge(b.origin) })
 	return found
 }
 
 // endpoint returns the endpoint of a pod.
-func (t *podRule) endpoint(n selectedWorkload, pod *corev1.Pod) model.Endpoint {
+func (t *podRule) endpoint(n selectedWorkload, pod *store.Pod) model.Endpoint {
 	e := store.EndpointOf(pod, n.key, t.settings.trustDomain())
 	e.Groups = t.groups(n, pod)
 	return e

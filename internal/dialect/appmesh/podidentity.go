@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/internal/engine/store"
@@ -96,7 +94,7 @@ func (t *translator) reportOtherIdentity(at otherIdentity, pods []string) {
 }
 
 // checkIdentity reports a pod that presents another identity than its object names.
-func (t *podRule) checkIdentity(n selectedWorkload, pod *corev1.Pod) {
+func (t *podRule) checkIdentity(n selectedWorkload, pod *store.Pod) {
 	for _, named := range n.identities {
 		present := store.EndpointOf(pod, n.key, t.settings.trustDomain()).Identity.String()
 		if present != named.id {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,9 +34,9 @@ func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string)
 	return dialect.InjectionDisabled
 }
 
-// isGateway reports whether a pod is a pod of the gateway.
-func (d Dialect) isGateway(pod *corev1.Pod, namespace string) bool {
-	return d.Enabled && namespace == d.Namespace && pod.Labels[gatewayLabel] == gatewayName
+// isGateway reports whether a pod with labels, in a namespace, is a pod of the gateway.
+func (d Dialect) isGateway(labels labels.Labels, namespace string) bool {
+	return d.Enabled && namespace == d.Namespace && labels.Get(gatewayLabel) == gatewayName
 }
 
 // NoWorkload returns the denial of a pod of the gateway by a control plane that does not run the gateway.
@@ -59,7 +60,7 @@ func (Dialect) WorkloadReads() []client.Object { return []client.Object{&corev1.
 
 // SelectWorkload returns the gateway for its pods.
 func (d Dialect) SelectWorkload(_ []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
-	return gatewayKey, d.isGateway(pod, namespace), nil
+	return gatewayKey, d.isGateway(labels.Set(pod.Labels), namespace), nil
 }
 
 // gatewayPodRule adds the pods of the gateway.
@@ -68,8 +69,8 @@ type gatewayPodRule struct {
 	endpoints store.Output[model.Instance, model.Endpoint]
 }
 
-func (r *gatewayPodRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) {
-	if pod := all[0]; r.isGateway(pod, pod.Namespace) && !store.Terminated(pod) {
+func (r *gatewayPodRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
+	if pod := all[0]; r.isGateway(pod.Labels, pod.Namespace()) && !pod.Terminated {
 		r.endpoints.Emit(store.EndpointOf(pod, gatewayKey, r.TrustDomain))
 	}
 }

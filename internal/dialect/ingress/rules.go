@@ -167,7 +167,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 		workloads: out.EmitsWorkloads(rule), findings: out.EmitsFindings(rule),
 	}, (*gatewayRule).evaluate)
 	rule = incremental.NewRule(g, "pods of the gateway")
-	incremental.Each(rule, store.Of[*corev1.Pod](objects), &gatewayPodRule{d, out.EmitsEndpoints(rule)},
+	incremental.Each(rule, store.Of[*store.Pod](objects), &gatewayPodRule{d, out.EmitsEndpoints(rule)},
 		(*gatewayPodRule).evaluate)
 	if d.GatewayAPI {
 		d.gatewayRules(g, objects, out, r)

@@ -3,20 +3,16 @@ package store
 import (
 	"cmp"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // dnsMode returns the DNS mode of a pod: the annotation that injection writes. A pod with a sidecar and without the
 // annotation is older than the DNS server of the agent. It reports false for a pod without a sidecar, for example in a
 // file.
-func dnsMode(pod *corev1.Pod) (model.DNSMode, bool) {
-	mode := model.DNSMode(pod.Annotations[sidecar.DNSAnnotation])
-	_, injected := pod.Labels[sidecar.UUIDLabel]
-	return cmp.Or(mode, model.DNSOff), mode != "" || injected
+func dnsMode(pod *Pod) (model.DNSMode, bool) {
+	mode := model.DNSMode(pod.Settings().DNS)
+	return cmp.Or(mode, model.DNSOff), mode != "" || pod.HasProxy()
 }
 
 // addModeRule adds the rule that selects the mode of a workload: the one of its pods that answers the most names, so

@@ -35,8 +35,8 @@ func TestDNSModeOfWorkload(t *testing.T) {
 			objects, m := NewObjects(g), NewModel(g)
 			key := model.Key{Mesh: "m", Name: "w"}
 			r := incremental.NewRule(g, "pods")
-			incremental.Each(r, Of[*corev1.Pod](objects), m.EmitsEndpoints(r),
-				func(out Output[model.Instance, model.Endpoint], _ types.NamespacedName, all []*corev1.Pod) {
+			incremental.Each(r, Of[*Pod](objects), m.EmitsEndpoints(r),
+				func(out Output[model.Instance, model.Endpoint], _ types.NamespacedName, all []*Pod) {
 					out.Emit(EndpointOf(all[0], key, ""))
 				})
 			r = incremental.NewRule(g, "namespaces")

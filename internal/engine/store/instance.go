@@ -5,21 +5,19 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // instanceRule adds endpoints to their workloads and groups, and records the workloads and sidecarClasses of pods.
 type instanceRule struct {
 	workloads         *incremental.Reader[model.Key, model.Workload]
-	pods              *incremental.Reader[types.NamespacedName, *corev1.Pod]
+	pods              *incremental.Reader[types.NamespacedName, *Pod]
 	instances, groups *incremental.Emitter[model.Key, *model.Endpoint]
 	podModes          *incremental.Emitter[model.Key, model.DNSMode]
-	roles             *incremental.Emitter[string, Pod]
+	roles             *incremental.Emitter[string, Role]
 	classes           *incremental.Emitter[model.Key, string]
 	findings          Output[model.ObjectRef, model.Finding]
 }
@@ -95,12 +93,12 @@ func (r instanceRule) reportShared(keeps, loses model.Key) {
 func (r instanceRule) addPod(e *model.Endpoint) {
 	class := ""
 	pod, there := r.pods.ReadFirst(types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name})
-	if there && string(pod.UID) == e.Instance.UID {
-		class = pod.Annotations[sidecar.ClassAnnotation]
+	if there && pod.UID == e.Instance.UID {
+		class = pod.Settings().Class
 		if mode, known := dnsMode(pod); known {
 			r.podModes.Emit(e.Workload, mode)
 		}
 	}
-	r.roles.Emit(e.Instance.UID, Pod{e.Workload, class})
+	r.roles.Emit(e.Instance.UID, Role{e.Workload, class})
 	r.classes.Emit(e.Workload, class)
 }

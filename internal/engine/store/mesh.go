@@ -20,7 +20,7 @@ type Mesh struct {
 	// ResolvedDestinations have what ResolvedDestination composes.
 	ResolvedDestinations *incremental.Relation[model.Key, *resolvedDestination]
 	// Pods holds the workload and sidecarClass of each pod, by pod UID.
-	Pods *incremental.Relation[string, Pod]
+	Pods *incremental.Relation[string, Role]
 	// Classes lists the sidecarClasses of a workload's pods, one entry per pod. ClassesOf removes duplicates.
 	Classes *incremental.Relation[model.Key, string]
 
@@ -36,7 +36,7 @@ type Mesh struct {
 	// podModes has the mode of each pod by workload, modes the one that applies.
 	podModes, modes *incremental.Relation[model.Key, model.DNSMode]
 	clusterServices *incremental.Relation[types.NamespacedName, *corev1.Service]
-	pods            *incremental.Relation[types.NamespacedName, *corev1.Pod]
+	pods            *incremental.Relation[types.NamespacedName, *Pod]
 }
 
 // NewMesh adds the rules that derive the mesh from the model.
@@ -49,7 +49,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 		Model: m, viewRelations: newViewRelations(g), settings: settings,
 		ResolvedDestinations: incremental.NewRelation[model.Key](g, "resolved destinations",
 			func(_, _ *resolvedDestination) int { return 0 }, deepEqual[*resolvedDestination]),
-		Pods: incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool {
+		Pods: incremental.NewRelation[string](g, "pods", Role.compare, func(a, b Role) bool {
 			return a == b
 		}),
 		Classes: incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool {
@@ -68,7 +68,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 		podModes:        incremental.NewRelation[model.Key](g, "DNS modes of pods", compareModes, equalModes),
 		modes:           incremental.NewRelation[model.Key](g, "DNS modes", compareModes, equalModes),
 		clusterServices: Of[*corev1.Service](objects),
-		pods:            Of[*corev1.Pod](objects),
+		pods:            Of[*Pod](objects),
 	}
 	mesh.ResolvedDestinations.TrackChanges()
 	mesh.Pods.TrackChanges()

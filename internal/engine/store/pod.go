@@ -1,79 +1,123 @@
 package store
 
 import (
-	"cmp"
+	"maps"
 	"net/netip"
-	"slices"
-	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Pod is the role of a pod in the mesh.
+// Pod is the part of a pod that rules and the status writer read. Most objects of a cluster are pods, and a corev1.Pod
+// has more than 1000 bytes even if it is empty. It is immutable. It is a client.Object, so that caches and events have
+// pods like other objects; metadata that it does not have is empty, the deletion timestamp too.
 type Pod struct {
-	Workload model.Key
-	// Class is the sidecarClass annotation of the pod; empty if it has none.
-	Class string
+	readOnlyMetadata
+	Name   string
+	UID    string
+	Labels Labels
+	// Ready is true if the pod is ready and not being deleted.
+	Ready bool
+	// Terminated is true if the phase is Succeeded or Failed. Such a pod is not an instance of a workload.
+	Terminated bool
+	// Deleting is true if the pod has a deletion timestamp.
+	Deleting bool
+	// families is the number of addresses.
+	families  uint8
+	addresses [2]netip.Addr
+	version   string
+	shared    unique.Handle[PodSettings]
 }
 
-func (p Pod) compare(o Pod) int {
-	return cmp.Or(p.Workload.Compare(o.Workload), strings.Compare(p.Class, o.Class))
+// PodSettings are values that many pods have in common.
+type PodSettings struct {
+	Namespace, ServiceAccount string
+	// Class, DNS and Bypass are the annotations that injection writes.
+	Class, DNS, Bypass string
+	// Gates are the readiness gates, each with the status of its condition.
+	Gates Labels
 }
 
-// ClassesOf lists the distinct sidecarClasses of a workload's pods, sorted. A pod without the annotation has the empty
-// class.
-func (m *Mesh) ClassesOf(workload model.Key) []string {
-	return slices.Compact(slices.Clone(m.Classes.Get(workload)))
-}
-
-// EndpointOf returns the endpoint of a pod that is an instance of a workload. A pod without an address is an endpoint
-// too: its sidecar requests configuration before the pod's status has an address.
-func EndpointOf(pod *corev1.Pod, workload model.Key, trustDomain string) model.Endpoint {
-	account := pod.Spec.ServiceAccountName
-	if account == "" {
-		account = "default"
+// NewPod returns the part of a pod.
+func NewPod(pod *corev1.Pod) *Pod {
+	out := &Pod{
+		Name: pod.Name, UID: string(pod.UID), Labels: NewLabels(pod.Labels), Ready: Ready(pod),
+		Terminated: Terminated(pod), Deleting: pod.DeletionTimestamp != nil, version: pod.ResourceVersion,
+		shared: unique.Make(PodSettings{
+			pod.Namespace, pod.Spec.ServiceAccountName, pod.Annotations[sidecar.ClassAnnotation],
+			pod.Annotations[sidecar.DNSAnnotation], pod.Annotations[sidecar.BypassAnnotation], gates(pod),
+		}),
 	}
-	return model.Endpoint{
-		Workload:  workload,
-		Instance:  model.Instance{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
-		Addresses: Addresses(pod),
-		Identity:  model.Identity{TrustDomain: trustDomain, Namespace: pod.Namespace, Account: account},
-		Ready:     ready(pod),
-	}
-}
-
-// HasProxy reports whether injection added a proxy to a pod.
-func HasProxy(pod *corev1.Pod) bool {
-	_, injected := pod.Labels[sidecar.UUIDLabel]
-	return injected
-}
-
-// Terminated reports whether the pod's phase is Succeeded or Failed. Such a pod is not an instance of a workload.
-func Terminated(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// Addresses lists the first address of each IP family, in the order of status.podIPs.
-func Addresses(pod *corev1.Pod) []netip.Addr {
-	ips := pod.Status.PodIPs
-	if len(ips) == 0 && pod.Status.PodIP != "" {
-		ips = []corev1.PodIP{{IP: pod.Status.PodIP}}
-	}
-	var out []netip.Addr
-	for _, ip := range ips {
-		a, err := netip.ParseAddr(ip.IP)
-		if err == nil && !slices.ContainsFunc(out, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
-			out = append(out, a)
-		}
-	}
+	out.families = uint8(copy(out.addresses[:], Addresses(pod)))
 	return out
 }
 
-func ready(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+// gates returns the readiness gates of a pod.
+func gates(pod *corev1.Pod) Labels {
+	out := map[string]string{}
+	for _, gate := range pod.Spec.ReadinessGates {
+		out[string(gate.ConditionType)] = ""
+	}
+	for _, c := range pod.Status.Conditions {
+		if _, is := out[string(c.Type)]; is {
+			out[string(c.Type)] = string(c.Status)
+		}
+	}
+	return NewLabels(out)
 }
+
+// Settings returns the values that it has in common with other pods.
+func (p *Pod) Settings() PodSettings { return p.shared.Value() }
+
+// Namespace returns the namespace.
+func (p *Pod) Namespace() string { return p.shared.Value().Namespace }
+
+// Addresses lists the first address of each IP family. The list must not be modified.
+func (p *Pod) Addresses() []netip.Addr {
+	if p.families == 0 {
+		return nil
+	}
+	return p.addresses[:p.families:p.families]
+}
+
+// HasProxy reports whether injection added a proxy.
+func (p *Pod) HasProxy() bool { return p.Labels.Has(sidecar.UUIDLabel) }
+
+// Equal reports whether both pods are equal except for the resourceVersion.
+func (p *Pod) Equal(o *Pod) bool {
+	a, b := *p, *o
+	a.version, b.version = "", ""
+	return a == b
+}
+
+// SubjectRef implements Subject.
+func (p *Pod) SubjectRef() model.ObjectRef {
+	return model.ObjectRef{Kind: "Pod", Namespace: p.Namespace(), Name: p.Name}
+}
+
+// GetNamespace implements client.Object, as the methods below.
+func (p *Pod) GetNamespace() string { return p.Namespace() }
+
+// GetName returns the name.
+func (p *Pod) GetName() string { return p.Name }
+
+// GetUID returns the UID.
+func (p *Pod) GetUID() types.UID { return types.UID(p.UID) }
+
+// GetResourceVersion returns the resourceVersion, which informers compare.
+func (p *Pod) GetResourceVersion() string { return p.version }
+
+// GetLabels returns the labels as a map, which is made for each call.
+func (p *Pod) GetLabels() map[string]string { return maps.Collect(p.Labels.All()) }
+
+// GetObjectKind returns an empty kind, as that of other objects of typed clients.
+func (p *Pod) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject returns the pod: it is immutable.
+func (p *Pod) DeepCopyObject() runtime.Object { return p }

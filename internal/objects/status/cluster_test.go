@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -101,7 +102,14 @@ func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o 
 			return err
 		}
 	}
-	return under.SubResource(sub).Patch(ctx, o, p, opts...)
+	if err := under.SubResource(sub).Patch(ctx, o, p, opts...); err != nil {
+		return err
+	}
+	if pod, is := o.(*corev1.Pod); is { // the informer sees the patch
+		c.engine.Set(pod)
+		c.engine.Sync()
+	}
+	return nil
 }
 
 // create adds objects to the API server and to the engine.

@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -18,45 +20,45 @@ const reasonServed = "Served"
 
 // closedGates lists the managed readiness gates of a pod whose condition is not True. Pods that are being deleted or
 // have terminated need none.
-func closedGates(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.ReadinessGate {
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+func closedGates(pod *engine.Pod, ours []dialect.ReadinessGate) []dialect.ReadinessGate {
+	if pod.Deleting || pod.Terminated {
 		return nil
 	}
 	var out []dialect.ReadinessGate
-	for _, gate := range pod.Spec.ReadinessGates {
-		open := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
-		})
-		i := slices.IndexFunc(ours, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
-		if !open && i >= 0 {
-			out = append(out, ours[i])
+	of := pod.Settings().Gates
+	for _, gate := range ours {
+		status, has := of.Lookup(string(gate.Type))
+		if has && status != string(corev1.ConditionTrue) {
+			out = append(out, gate)
 		}
 	}
 	return out
 }
 
-// isManaged reports whether this package manages a readiness gate.
-func (w *Writer) isManaged(gate corev1.PodReadinessGate) bool {
-	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
+// hasManagedGate reports whether this package manages a readiness gate of a pod.
+func (w *Writer) hasManagedGate(pod *engine.Pod) bool {
+	of := pod.Settings().Gates
+	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return of.Has(string(g.Type)) })
 }
 
-// reconcileGates sets the conditions of the managed readiness gates of a pod. The cached pod is trimmed, so the patch
-// contains only the conditions and the pod's UID.
+// reconcileGates sets the conditions of the managed readiness gates of a pod. The engine has a part of the pod, so the
+// patch contains only the conditions and the pod's UID.
 func (w *Writer) reconcileGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
-	pod := &corev1.Pod{}
-	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, pod); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	gates := closedGates(pod, w.Gates)
-	if pod.UID != uid || len(gates) == 0 {
+	pod, there := w.Mesh.Pod(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+	if !there || pod.GetUID() != uid {
 		return nil
 	}
+	gates := closedGates(pod, w.Gates)
+	if len(gates) == 0 {
+		return nil
+	}
+	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
 	patch, err := gatePatch(uid, gates)
 	if err != nil {
 		return err
 	}
 	return client.IgnoreNotFound(w.write(ctx, ref, func() error {
-		return w.Client.Status().Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch))
+		return w.Client.Status().Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, patch))
 	}))
 }
 

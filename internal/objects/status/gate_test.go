@@ -9,7 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
 )
 
 // cloudMapGate is the readiness gate that the App Mesh injector adds.
@@ -21,6 +24,62 @@ func podWithGates(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: g})
 	}
 	return pod
+}
+
+// Managed gates are closed until their condition is True, unless the pod ends.
+func TestClosedGates(t *testing.T) {
+	ours := []dialect.ReadinessGate{{Type: "ours"}, {Type: "second"}}
+	for _, c := range []struct {
+		name       string
+		conditions []corev1.PodCondition
+		change     func(*corev1.Pod)
+		want       []corev1.PodConditionType
+	}{
+		{"no condition", nil, nil, []corev1.PodConditionType{"ours", "second"}},
+		{"False", []corev1.PodCondition{{Type: "ours", Status: "False"}, {Type: "second", Status: "True"}}, nil,
+			[]corev1.PodConditionType{"ours"}},
+		{"Unknown", []corev1.PodCondition{{Type: "ours", Status: "True"}, {Type: "second", Status: "Unknown"}}, nil,
+			[]corev1.PodConditionType{"second"}},
+		{"True", []corev1.PodCondition{{Type: "second", Status: "True"}, {Type: "ours", Status: "True"}}, nil, nil},
+		{"being deleted", nil, func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, nil},
+		{"failed", nil, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nil},
+		{"another gate", nil, func(p *corev1.Pod) { p.Spec.ReadinessGates = p.Spec.ReadinessGates[:1] }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := podWithGates("p", "mine", "second", "ours")
+			pod.Status.Conditions = c.conditions
+			if c.change != nil {
+				c.change(pod)
+			}
+			var got []corev1.PodConditionType
+			for _, gate := range closedGates(store.NewPod(pod), ours) {
+				got = append(got, gate.Type)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A patch is for the pod that was seen, not for another one with its name.
+func TestGatesOfReplacedPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, func(o *Options) { o.Gates = appmesh.Dialect{}.ReadinessGates() })
+		c.create(t, podWithGates("p", cloudMapGate))
+		ref := model.ObjectRef{Kind: kindPod, Namespace: "a", Name: "p"}
+		if err := c.reconcileGates(t.Context(), ref, "other"); err != nil || len(c.takeWrites()) != 0 {
+			t.Errorf("the pod with another UID was written, error %v", err)
+		}
+		if err := c.reconcileGates(t.Context(), ref, "u"); err != nil || len(c.takeWrites()) != 1 {
+			t.Errorf("the pod was not written, error %v", err)
+		}
+		c.engine.Delete(podWithGates("p"))
+		c.engine.Sync()
+		if err := c.reconcileGates(t.Context(), ref, "u"); err != nil || len(c.takeWrites()) != 0 {
+			t.Errorf("a deleted pod was written, error %v", err)
+		}
+	})
 }
 
 // The condition of a managed readiness gate is set to True once, and again after another client sets it to False.

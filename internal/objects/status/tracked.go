@@ -93,7 +93,7 @@ func (w *Writer) Changed(c engine.Change) {
 		if !ok {
 			continue
 		}
-		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.isManaged) {
+		if pod, is := o.(*engine.Pod); is && !w.hasManagedGate(pod) {
 			delete(w.tracked, ref) // an earlier pod may have had the same name
 			continue
 		}
@@ -124,7 +124,7 @@ func (w *Writer) Changed(c engine.Change) {
 // ref returns the reference of an object, and whether this package writes its status or readiness gates.
 func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
 	switch o.(type) {
-	case *corev1.Pod:
+	case *engine.Pod:
 		ref.Kind, ok = kindPod, len(w.Gates) > 0
 	case *corev1.Namespace:
 	default:

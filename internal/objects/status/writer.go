@@ -16,10 +16,12 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/workqueue"
 	"anymesh.dev/anymesh/model"
 )
@@ -54,8 +56,9 @@ type Dialect interface {
 	Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object
 }
 
-// Mesh returns the current findings and mesh membership of objects.
+// Mesh returns the current pods, and the findings and mesh membership of objects.
 type Mesh interface {
+	Pod(types.NamespacedName) (*engine.Pod, bool)
 	Findings(about model.ObjectRef) []model.Finding
 	MeshOf(object model.ObjectRef) string
 }

@@ -30,7 +30,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 		routers: out.EmitsRouters(rule), destinations: out.EmitsDestinations(rule), findings: out.EmitsFindings(rule),
 	}, (*serviceRule).evaluate)
 	rule = incremental.NewRule(g, "Pod")
-	incremental.Each(rule, store.Of[*corev1.Pod](objects),
+	incremental.Each(rule, store.Of[*store.Pod](objects),
 		&podRule{d.trustDomain, incremental.Reads(rule, apps), out.EmitsEndpoints(rule)}, (*podRule).evaluate)
 }
 
@@ -41,10 +41,10 @@ type podRule struct {
 	endpoints   store.Output[model.Instance, model.Endpoint]
 }
 
-func (r *podRule) evaluate(id types.NamespacedName, all []*corev1.Pod) {
+func (r *podRule) evaluate(id types.NamespacedName, all []*store.Pod) {
 	pod := all[0]
-	key, ok := r.apps.ReadFirst(app{id.Namespace, pod.Labels["app"]})
-	if ok && !store.Terminated(pod) {
+	key, ok := r.apps.ReadFirst(app{id.Namespace, pod.Labels.Get("app")})
+	if ok && !pod.Terminated {
 		r.endpoints.Emit(store.EndpointOf(pod, key, r.trustDomain))
 	}
 }
