@@ -65,6 +65,14 @@ func shiftObjects(tb testing.TB, services, clients int) []client.Object {
 	return out
 }
 
+// clientsOf is an xDS server without streams, on which workloads whose key has a prefix have clients.
+type clientsOf struct {
+	*xds.Server
+	prefix string
+}
+
+func (p *clientsOf) HasClients(key string) bool { return strings.HasPrefix(key, p.prefix) }
+
 // BenchmarkShift measures the change of a weight in a route that all clients use, with the Envoy driver and an xDS
 // server without streams.
 func BenchmarkShift(b *testing.B) {
@@ -73,7 +81,7 @@ func BenchmarkShift(b *testing.B) {
 			log := slog.New(slog.DiscardHandler)
 			d := delivery.New(log, delivery.Class{Name: envoy.Name, Default: true}, func() {})
 			e := engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, d.Deliver)
-			d.Connect(e, xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}))
+			d.Connect(e, &clientsOf{xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}), "m/c"})
 			d.SetRenderer(envoy.Driver{})
 			for _, o := range shiftObjects(b, 1000, clients) {
 				e.Set(o)

@@ -9,9 +9,10 @@ import (
 func (d *Deliverer) VersionOf(workload model.Key, ref xds.Ref) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found, known := d.findResource(workload, ref)
-	if !known {
-		return ""
+	for r := range d.resourcesOf(workload) {
+		if r.ref() == ref {
+			return r.Version
+		}
 	}
-	return found.Version
+	return ""
 }

@@ -67,7 +67,7 @@ func objects(t testing.TB, text string) []client.Object {
 			t.Fatal(err)
 		}
 		o := map[string]client.Object{
-			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{}, "VirtualRouter": &api.VirtualRouter{}, "Pod": &corev1.Pod{},
+			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{}, "VirtualRouter": &api.VirtualRouter{}, "Pod": &corev1.Pod{}, "BackendGroup": &api.BackendGroup{},
 		}[kind.Kind]
 		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
 			t.Fatalf("%v in\n%s", err, document)
@@ -80,8 +80,13 @@ func objects(t testing.TB, text string) []client.Object {
 // recordingPublisher records calls and passes them to an xDS server.
 type recordingPublisher struct {
 	*xds.Server
-	mu    sync.Mutex
-	calls []string
+	connectedOnly bool // only workloads with connected clients have clients; else all have
+	mu            sync.Mutex
+	calls         []string
+}
+
+func (p *recordingPublisher) HasClients(key string) bool {
+	return !p.connectedOnly || p.Server.HasClients(key)
 }
 
 func (p *recordingPublisher) record(call string) {

@@ -182,6 +182,8 @@ func (h *recordingObserver) list() []string {
 	defer h.mu.Unlock()
 	return slices.Clone(h.all)
 }
+func (h *recordingObserver) Connected(string) {}
+
 func (h *recordingObserver) Acked(key, _, typeURL, version string) {
 	h.add("ack " + key + " " + typeLabel(typeURL))
 }
