@@ -26,18 +26,21 @@ func (d *Deliverer) Connected(key string) {
 	}
 }
 
-// unpublishLater drops the resources of a workload without clients after keepUnused, unless one connects meanwhile.
-func (d *Deliverer) unpublishLater(key string) {
+// dropLater drops the resources of a workload without clients after keepUnused, unless one connects meanwhile.
+func (d *Deliverer) dropLater(key string) {
 	if d.publisher.HasClients(key) {
 		return
 	}
-	d.unused.start(key, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if w := d.workloads[parseKey(key)]; w != nil && d.publisher.Unpublish(key) {
-			d.unpublish(w)
-		}
-	})
+	d.unused.start(key, func() { d.dropWithoutClients(key) })
+}
+
+// dropWithoutClients drops the resources of a workload, if it has no clients.
+func (d *Deliverer) dropWithoutClients(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w := d.workloads[parseKey(key)]; w != nil && d.publisher.Unpublish(key) {
+		d.unpublish(w)
+	}
 }
 
 // unusedTimers are the timers of workloads whose last client disconnected, by key. They have their own lock, so that a

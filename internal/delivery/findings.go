@@ -56,7 +56,7 @@ func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
 // workload, the resources are dropped after a while.
 func (d *Deliverer) Disconnected(key, identity string) {
 	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key })
-	d.unpublishLater(key)
+	d.dropLater(key)
 }
 
 func (d *Deliverer) clearRejections(identity string, matches func(rejection) bool) {
