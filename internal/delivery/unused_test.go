@@ -18,13 +18,13 @@ var clusterOfBack = xds.Ref{TypeURL: clusters, Name: toBack}
 // gets only what changed meanwhile.
 func TestResourcesAreDroppedAfterLastClient(t *testing.T) {
 	for name, c := range map[string]struct{ meanwhile, want string }{
-		"nothing changed":       {shop, ""},
+		"nothing changed":       {shopAt("unused.example"), ""},
 		"a destination changed": {shopAt("elsewhere.example"), "+" + toBack},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, conn := newClientFixture(t)
-				f.applyYAML(t, shop)
+				f.applyYAML(t, shopAt("unused.example")) // other tests have no equal resource
 				client := open(t, conn, front, "p1", nil)
 				client.next(t)
 				kept := f.ResourceOf(front, clusterOfBack)

@@ -68,13 +68,13 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Observer receives the ACKs, NACKs, connects and disconnects of clients. The identity is that of the Grant. Calls for
-// one key are serialized, in the order of the events. They run on the goroutines of the streams and must not block. Both
-// do not apply to Connected.
+// Observer receives the ACKs, NACKs, connects and disconnects of clients. The identity is that of the Grant. Except for
+// Connected, calls for one key are serialized, in the order of the events, and must not block: they run on the
+// goroutines of the streams.
 type Observer interface {
-	// Connected reports that a client connected to a key that is not published. Its first request is handled, and later
-	// ones are read, when Connected returns: it may publish the key first, so that the client is sent only what differs
-	// from the versions that it has. ACKs of other streams do not wait for it.
+	// Connected reports that a client connected to a key that is not published. It may publish the key, and may take
+	// long: the request of the client is handled when it returns, so that the client is sent only what differs from the
+	// versions that it has. Other streams do not wait for it. It can be called at the same time as other methods.
 	Connected(key string)
 	// Acked reports that the client rejects none of the resources of the type that it was sent, up to the version.
 	Acked(key, identity, typeURL, version string)
