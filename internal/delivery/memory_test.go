@@ -44,34 +44,62 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkMemory measures the live heap of a Deliverer with an xDS server, for services that are each a workload, and
-// 20 workloads that have all services as backends: without clients, and with clients of one of the 20.
+// newMemoryMesh computes a mesh of services that are each a workload, and workloads that have all services as backends.
+// It returns the first change.
+func newMemoryMesh(tb testing.TB, services, workloads int) (*engine.Engine, engine.Change) {
+	tb.Helper()
+	var first engine.Change
+	e := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{},
+		func(c engine.Change) { first = c })
+	texts := []string{memoryMesh}
+	for i := range services {
+		texts = append(texts, strings.ReplaceAll(memoryService, "NAME", fmt.Sprintf("s%05d", i)))
+	}
+	for i := range workloads {
+		texts = append(texts, strings.ReplaceAll(memoryClient, "NAME", fmt.Sprintf("c%02d", i)))
+	}
+	for _, o := range objects(tb, strings.Join(texts, "\n---\n")) {
+		e.Set(o)
+	}
+	e.Sync()
+	return e, first
+}
+
+// memoryOf returns the live heap of a Deliverer with an xDS server, in bytes, if workloads whose key has a prefix have
+// clients.
+func memoryOf(e *engine.Engine, first engine.Change, prefix string) float64 {
+	log := slog.New(slog.DiscardHandler)
+	before := liveHeap()
+	d := delivery.New(log, delivery.Class{Name: envoy.Name, Default: true}, func() {})
+	d.Connect(e, &clientsOf{xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}), prefix})
+	d.SetRenderer(envoy.Driver{})
+	d.Deliver(first)
+	used := liveHeap() - before
+	runtime.KeepAlive(d)
+	return used
+}
+
+// Workloads without clients need little memory.
+func TestMemoryWithoutClients(t *testing.T) {
+	const services, most = 1000, 1000 // bytes for each service
+	e, first := newMemoryMesh(t, services, 5)
+	with := memoryOf(e, first, "m/") / services // first: it initializes message types
+	without := memoryOf(e, first, "none") / services
+	t.Logf("%.0f bytes for each service without clients, %.0f if all workloads have clients", without, with)
+	if without > most || with < 4*without {
+		t.Errorf("%.0f bytes for each service without clients, want at most %d and a quarter of %.0f", without, most, with)
+	}
+}
+
+// BenchmarkMemory measures the live heap of a Deliverer with an xDS server: without clients, and with clients of one of
+// 20 workloads that have all services as backends.
 func BenchmarkMemory(b *testing.B) {
-	const services, workloads = 10_000, 20
-	for name, client := range map[string]string{"clients=0": "none", "clients=1": "m/c00_a"} {
+	const services = 10_000
+	for name, prefix := range map[string]string{"clients=0": "none", "clients=1": "m/c00_a"} {
 		b.Run(fmt.Sprintf("services=%d/%s", services, name), func(b *testing.B) {
-			log := slog.New(slog.DiscardHandler)
-			var first engine.Change
-			e := engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, func(c engine.Change) { first = c })
-			texts := []string{memoryMesh}
-			for i := range services {
-				texts = append(texts, strings.ReplaceAll(memoryService, "NAME", fmt.Sprintf("s%05d", i)))
-			}
-			for i := range workloads {
-				texts = append(texts, strings.ReplaceAll(memoryClient, "NAME", fmt.Sprintf("c%02d", i)))
-			}
-			for _, o := range objects(b, strings.Join(texts, "\n---\n")) {
-				e.Set(o)
-			}
-			e.Sync()
+			e, first := newMemoryMesh(b, services, 20)
 			for b.Loop() {
-				before := liveHeap()
-				d := delivery.New(log, delivery.Class{Name: envoy.Name, Default: true}, func() {})
-				d.Connect(e, &clientsOf{xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}), client})
-				d.SetRenderer(envoy.Driver{})
-				d.Deliver(first)
-				b.ReportMetric((liveHeap()-before)/services, "B/service")
-				runtime.KeepAlive(d)
+				b.ReportMetric(memoryOf(e, first, prefix)/services, "B/service")
 			}
 		})
 	}
