@@ -12,22 +12,21 @@ const KeepUnused = keepUnused
 
 // VersionOf returns the version of a published resource, empty if there is none.
 func (d *Deliverer) VersionOf(workload model.Key, ref xds.Ref) string {
-	if r := d.ResourceOf(workload, ref).Value(); r != nil {
+	if r := d.ResourcesOf(workload)[ref].Value(); r != nil {
 		return r.Version
 	}
 	return ""
 }
 
-// ResourceOf returns a published resource, which the pointer does not keep in memory.
-func (d *Deliverer) ResourceOf(workload model.Key, ref xds.Ref) weak.Pointer[xds.Resource] {
+// ResourcesOf returns the published resources of a workload, which the pointers do not keep in memory.
+func (d *Deliverer) ResourcesOf(workload model.Key) map[xds.Ref]weak.Pointer[xds.Resource] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	out := map[xds.Ref]weak.Pointer[xds.Resource]{}
 	for r := range d.resourcesOf(workload) {
-		if r.ref() == ref {
-			return weak.Make(r.Resource)
-		}
+		out[r.ref()] = weak.Make(r.Resource)
 	}
-	return weak.Pointer[xds.Resource]{}
+	return out
 }
 
 // DropUnused drops the resources of a workload without clients at once.

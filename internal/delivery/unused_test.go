@@ -4,55 +4,73 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"anymesh.dev/anymesh/internal/delivery"
 	"anymesh.dev/anymesh/internal/delivery/xds"
 )
 
-var clusterOfBack = xds.Ref{TypeURL: clusters, Name: toBack}
-
 // One minute after the last client, the resources of a workload are dropped. A client that returns with its versions
 // gets only what changed meanwhile.
 func TestResourcesAreDroppedAfterLastClient(t *testing.T) {
+	// Other tests have no equal resources of this backend, which would be the same in memory.
+	text := strings.NewReplacer("name: back", "name: unused", "app: back", "app: unused").Replace(shop)
+	cluster := xds.Ref{TypeURL: clusters, Name: "cds_egress_m_unused_a_http_80"}
 	for name, c := range map[string]struct{ meanwhile, want string }{
-		"nothing changed":       {shopAt("unused.example"), ""},
-		"a destination changed": {shopAt("elsewhere.example"), "+" + toBack},
+		"nothing changed":       {text, ""},
+		"a destination changed": {strings.Replace(text, "unused.example", "moved.example", 1), "+" + cluster.Name},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, conn := newClientFixture(t)
-				f.applyYAML(t, shopAt("unused.example")) // other tests have no equal resource
+				f.applyYAML(t, text)
 				client := open(t, conn, front, "p1", nil)
 				client.next(t)
-				kept := f.ResourceOf(front, clusterOfBack)
+				kept := f.ResourcesOf(front)
 				f.leave(t, client, front)
 				time.Sleep(delivery.KeepUnused - time.Second)
-				if f.version() == "" {
+				if f.VersionOf(front, cluster) == "" {
 					t.Error("dropped too early")
 				}
 				time.Sleep(2 * time.Second)
-				if f.version() != "" || f.publisher.Update(front.String(), nil, nil, time.Time{}) {
-					t.Errorf("got version %q after %s", f.version(), delivery.KeepUnused)
+				if len(f.ResourcesOf(front)) != 0 || f.publisher.Update(front.String(), nil, nil, time.Time{}) {
+					t.Errorf("still published after %s", delivery.KeepUnused)
 				}
-				for range 3 { // as many as a weak reference with a cleanup takes
-					runtime.GC()
-				}
-				if kept.Value() != nil {
-					t.Error("the resource is still in memory")
-				}
+				checkFreed(t, kept, "unused")
 				f.applyYAML(t, c.meanwhile)
-				if f.version() != "" {
+				if len(f.ResourcesOf(front)) != 0 {
 					t.Error("published without clients")
 				}
 				again := open(t, conn, front, "p1", client.versions)
-				if got := again.next(t); got != c.want || again.versions[toBack] != f.version() {
+				if got := again.next(t); got != c.want || again.versions[cluster.Name] != f.VersionOf(front, cluster) {
 					t.Errorf("returned: received %q, want %q", got, c.want)
 				}
 			})
 		})
+	}
+}
+
+// checkFreed checks that no resources with a part of a name are in memory.
+func checkFreed(t *testing.T, kept map[xds.Ref]weak.Pointer[xds.Resource], name string) {
+	t.Helper()
+	for range 3 { // as many as a weak reference with a cleanup takes
+		runtime.GC()
+	}
+	checked := 0
+	for ref, r := range kept {
+		if !strings.Contains(ref.Name, name) {
+			continue
+		}
+		if checked++; r.Value() != nil {
+			t.Errorf("%s %s is still in memory", ref.TypeURL, ref.Name)
+		}
+	}
+	if checked < 3 { // a cluster, a route and its scope
+		t.Errorf("%d resources are named %s", checked, name)
 	}
 }
 
