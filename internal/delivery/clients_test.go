@@ -158,6 +158,7 @@ func TestFirstClientIsRendered(t *testing.T) {
 	if !maps.Equal(first.versions, second.versions) {
 		t.Errorf("the clients received %v and %v", first.versions, second.versions)
 	}
+	f.Connected(front.String()) // as if both had connected at once
 	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a"}) {
 		t.Errorf("got calls %q", got)
 	}
