@@ -99,3 +99,31 @@ func BenchmarkShift(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTakeover measures the first connects of clients of 200 workloads, with 1000 services as backends, to a
+// replica without clients.
+func BenchmarkTakeover(b *testing.B) {
+	const workloads = 200
+	log := slog.New(slog.DiscardHandler)
+	d := delivery.New(log, delivery.Class{Name: envoy.Name, Default: true}, func() {})
+	e := engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, d.Deliver)
+	server := &clientsOf{xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}), "none"}
+	d.Connect(e, server)
+	d.SetRenderer(envoy.Driver{})
+	for _, o := range shiftObjects(b, 1000, workloads) {
+		e.Set(o)
+	}
+	e.Sync()
+	b.ReportAllocs()
+	for b.Loop() {
+		server.prefix = "m/c"
+		for i := range workloads {
+			d.Connected(workloadOf(i).String())
+		}
+		server.prefix = "none"
+		for i := range workloads {
+			d.DropUnused(workloadOf(i))
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N*workloads), "ms/workload")
+}
