@@ -24,8 +24,8 @@ func (d shiftFindings) RenderBinding(mesh model.Mesh, port uint16, b model.Bindi
 	return resources, findings
 }
 
-// checkFindings checks that the findings have exactly the wanted text, that the callback was called, and that nothing is
-// published.
+// checkFindings checks that the findings have exactly the wanted text, that the callback was called, and that nothing
+// is published.
 func (f *fixture) checkFindings(t *testing.T, when, want string) {
 	t.Helper()
 	if got := texts(f.Findings()); got != want {
