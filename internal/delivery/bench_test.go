@@ -65,6 +65,14 @@ func shiftObjects(tb testing.TB, services, clients int) []client.Object {
 	return out
 }
 
+// clientsOf is an xDS server without streams, on which workloads whose key has a prefix have clients.
+type clientsOf struct {
+	*xds.Server
+	prefix string
+}
+
+func (p *clientsOf) HasClients(key string) bool { return strings.HasPrefix(key, p.prefix) }
+
 // BenchmarkShift measures the change of a weight in a route that all clients use, with the Envoy driver and an xDS
 // server without streams.
 func BenchmarkShift(b *testing.B) {
@@ -73,7 +81,7 @@ func BenchmarkShift(b *testing.B) {
 			log := slog.New(slog.DiscardHandler)
 			d := delivery.New(log, delivery.Class{Name: envoy.Name, Default: true}, func() {})
 			e := engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, d.Deliver)
-			d.Connect(e, xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}))
+			d.Connect(e, &clientsOf{xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}), "m/c"})
 			d.SetRenderer(envoy.Driver{})
 			for _, o := range shiftObjects(b, 1000, clients) {
 				e.Set(o)
@@ -90,4 +98,32 @@ func BenchmarkShift(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkTakeover measures the first connects of clients of 200 workloads, with 1000 services as backends, to a
+// replica without clients.
+func BenchmarkTakeover(b *testing.B) {
+	const workloads = 200
+	log := slog.New(slog.DiscardHandler)
+	d := delivery.New(log, delivery.Class{Name: envoy.Name, Default: true}, func() {})
+	e := engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, d.Deliver)
+	server := &clientsOf{xds.NewServer(byNode, xds.Options{Observer: d, Logger: log}), "none"}
+	d.Connect(e, server)
+	d.SetRenderer(envoy.Driver{})
+	for _, o := range shiftObjects(b, 1000, workloads) {
+		e.Set(o)
+	}
+	e.Sync()
+	b.ReportAllocs()
+	for b.Loop() {
+		server.prefix = "m/c"
+		for i := range workloads {
+			d.Connected(workloadOf(i).String())
+		}
+		server.prefix = "none"
+		for i := range workloads {
+			d.DropUnused(workloadOf(i))
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N*workloads), "ms/workload")
 }

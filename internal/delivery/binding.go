@@ -1,94 +1,120 @@
 package delivery
 
 import (
-	"reflect"
+	"cmp"
+	"strings"
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// bindingKey identifies a binding in an outbound view.
-type bindingKey struct {
-	port     uint16
-	service  string
-	protocol model.Protocol
+// renderedPort are the rendered bindings of an outbound port. All lists have the order of its bindings, by service and
+// protocol.
+type renderedPort struct {
+	number    uint16
+	bindings  []model.Binding
+	resources []resources       // nil without clients
+	findings  [][]model.Finding // nil if there are none
 }
 
-// binding is a rendered binding.
-type binding struct {
-	source    model.Binding
-	resources resources
-	findings  []model.Finding
+func (p *renderedPort) resourcesOf(i int) resources {
+	if p.resources == nil {
+		return nil
+	}
+	return p.resources[i]
 }
 
-// renderBindings renders the bindings of requests that changed, and adds them to the difference.
-func (d *Deliverer) renderBindings(next *difference, before *outboundView, now *model.OutboundView) error {
+func (p *renderedPort) findingsOf(i int) []model.Finding {
+	if p.findings == nil {
+		return nil
+	}
+	return p.findings[i]
+}
+
+func (p *renderedPort) addFindings(i int, findings []model.Finding) {
+	if len(findings) == 0 {
+		return
+	}
+	if p.findings == nil {
+		p.findings = make([][]model.Finding, len(p.bindings))
+	}
+	p.findings[i] = findings
+}
+
+// renderPorts renders the bindings of requests that changed.
+func (d *Deliverer) renderPorts(next *difference) error {
 	driver, ok := d.renderer.(sidecar.OutboundRenderer)
 	if !ok {
 		return nil
 	}
-	keepsMesh := before.rendered && reflect.DeepEqual(before.mesh, next.mesh)
-	kept := 0
-	for _, out := range now.Outbound {
-		for i := range out.Bindings {
-			source := &out.Bindings[i]
-			if !source.Protocol.Requests() {
-				continue
-			}
-			key := bindingKey{out.Port, source.Service, source.Protocol}
-			b := before.bindings[key]
-			if b == nil || !keepsMesh || !b.source.Same(source) {
-				after, err := renderBinding(driver, next.mesh, out.Port, *source, now)
-				if err != nil {
-					return err
-				}
-				if err := next.replaceBinding(key, b, after); err != nil {
-					return err
-				}
-				b = after
-			}
-			kept++
-			next.findings = append(next.findings, b.findings...)
+	var before []renderedPort
+	if !next.first {
+		before = next.view.ports
+	}
+	for i := range next.now.Outbound {
+		out := &next.now.Outbound[i]
+		for len(before) > 0 && before[0].number < out.Port { // both lists are sorted
+			next.remove(before[0].resources...)
+			before = before[1:]
 		}
-	}
-	if kept == len(before.bindings)+next.newBindings {
-		return nil
-	}
-	return next.removeBindings(before, now)
-}
-
-// replaceBinding adds a binding in place of another one, which may be nil.
-func (c *difference) replaceBinding(key bindingKey, before, after *binding) error {
-	c.bindings[key] = after
-	if before == nil {
-		c.newBindings++
-		return c.replace(nil, after.resources)
-	}
-	return c.replace(before.resources, after.resources)
-}
-
-// removeBindings removes the bindings that an outbound view no longer has.
-func (c *difference) removeBindings(before *outboundView, now *model.OutboundView) error {
-	still := map[bindingKey]bool{}
-	for _, out := range now.Outbound {
-		for _, b := range out.Bindings {
-			still[bindingKey{out.Port, b.Service, b.Protocol}] = true
+		var old renderedPort
+		if len(before) > 0 && before[0].number == out.Port {
+			old, before = before[0], before[1:]
 		}
-	}
-	for key, b := range before.bindings {
-		if !still[key] {
-			c.bindings[key] = nil
-			if err := c.replace(b.resources, nil); err != nil {
-				return err
-			}
+		port, err := next.renderPort(driver, old, out)
+		if err != nil {
+			return err
 		}
+		next.ports = append(next.ports, port)
+	}
+	for _, left := range before {
+		next.remove(left.resources...)
 	}
 	return nil
 }
 
-func renderBinding(driver sidecar.OutboundRenderer, mesh model.Mesh, port uint16, source model.Binding,
-	in *model.OutboundView) (*binding, error) {
-	rendered, findings := driver.RenderBinding(mesh, port, source, in.Destination)
-	encoded, err := encode(rendered, nil)
-	return &binding{source: source, resources: encoded, findings: findings}, err
+// renderPort renders the bindings that differ from those of an old version of the port.
+func (c *difference) renderPort(driver sidecar.OutboundRenderer, old renderedPort,
+	out *model.Outbound) (renderedPort, error) {
+	if c.sameMesh && old.bindings != nil && sameList(old.bindings, out.Bindings) {
+		return old, nil
+	}
+	port := renderedPort{number: out.Port, bindings: out.Bindings}
+	if c.publish {
+		port.resources = make([]resources, len(out.Bindings))
+	}
+	at := 0 // in the old version
+	for i := range out.Bindings {
+		b := &out.Bindings[i]
+		for ; at < len(old.bindings) && compareBindings(&old.bindings[at], b) < 0; at++ {
+			c.remove(old.resourcesOf(at))
+		}
+		var of resources
+		var findings []model.Finding
+		same := false
+		if at < len(old.bindings) && compareBindings(&old.bindings[at], b) == 0 {
+			of, findings, same = old.resourcesOf(at), old.findingsOf(at), c.sameMesh && old.bindings[at].Same(b)
+			at++
+		}
+		if !same && b.Protocol.Requests() {
+			var rendered []sidecar.Resource
+			rendered, findings = driver.RenderBinding(c.mesh, out.Port, *b, c.now.Destination)
+			var err error
+			if of, err = c.render(of, rendered); err != nil {
+				return port, err
+			}
+		}
+		if c.publish {
+			port.resources[i] = of
+		}
+		port.addFindings(i, findings)
+	}
+	for ; at < len(old.bindings); at++ {
+		c.remove(old.resourcesOf(at))
+	}
+	return port, nil
+}
+
+func compareBindings(a, b *model.Binding) int {
+	return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(string(a.Protocol), string(b.Protocol)))
 }

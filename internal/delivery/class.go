@@ -68,9 +68,9 @@ func (d *Deliverer) updateUsed(keys []model.Key) (changed bool) {
 		if w == nil {
 			continue
 		}
-		before := d.activeFindings(key)
+		before := d.activeFindings(w)
 		w.used = d.class.uses(d.mesh.Classes(key))
-		changed = changed || !slices.Equal(before, d.activeFindings(key))
+		changed = changed || !slices.Equal(before, d.activeFindings(w))
 	}
 	return changed
 }

@@ -13,10 +13,12 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Publisher is the part of the xDS server that receives snapshots.
+// Publisher is the part of the xDS server that receives the resources of workloads with clients.
 type Publisher interface {
+	HasClients(key string) bool
 	Publish(key string, snapshot *xds.Snapshot, since time.Time)
 	Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool
+	Unpublish(key string) bool
 	Remove(key string)
 	Disconnect(identity, key string) int
 }
@@ -55,6 +57,8 @@ type Deliverer struct {
 
 	// rejected has its own lock, so that an ACK does not wait for a delivery. It is acquired after mu.
 	rejected rejections
+	// unused drops the resources of workloads without clients.
+	unused unusedTimers
 }
 
 // New creates a deliverer for the sidecars of one driver. It publishes nothing until it has a publisher, a mesh and a
@@ -64,7 +68,7 @@ func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 		class: class, log: log, changed: changed,
 		workloads: map[model.Key]*workload{}, outbound: map[model.OutboundKey]*outboundView{},
 		destinations: map[destinationKey]*destination{}, secured: map[model.Key][]destinationKey{},
-		rejected: newRejections(), rendered: newRendered(),
+		rejected: newRejections(), unused: unusedTimers{byKey: map[string]*time.Timer{}}, rendered: newRendered(),
 	}
 }
 
@@ -86,7 +90,7 @@ func (d *Deliverer) Renders() bool {
 	return d.renderer != nil
 }
 
-// Deliver is an engine.Sink: it renders and publishes a change.
+// Deliver is an engine.Sink: it renders a change, and publishes it to workloads with clients.
 func (d *Deliverer) Deliver(c engine.Change) {
 	d.mu.Lock()
 	changed := d.deliver(c)

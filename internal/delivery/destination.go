@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,16 +27,19 @@ func (k destinationKey) compare(o destinationKey) int {
 	return cmp.Or(k.Key.Compare(o.Key), strings.Compare(k.tls, o.tls))
 }
 
-// destination is a rendered destination. It is rendered once for all outbound views that have it, and dropped with the
-// last of them.
+// destination is a rendered destination. It is rendered once for all outbound views with clients that have it, and
+// dropped with the last of them.
 type destination struct {
-	resources resources
+	key       destinationKey
 	tls       *model.ClientTLS
-	users     map[*outboundView]struct{}
+	resources resources
+	users     []*outboundView
 }
 
+func (to *destination) compare(o *destination) int { return to.key.compare(o.key) }
+
 // renderDestinations renders changed destinations, and adds the differences to the updates of their users. It skips
-// destinations without users: addUser renders them.
+// destinations without users.
 func (d *Deliverer) renderDestinations(keys []model.Key, pending updates) {
 	for _, key := range d.withTLS(keys) {
 		to := d.destinations[key]
@@ -43,15 +47,12 @@ func (d *Deliverer) renderDestinations(keys []model.Key, pending updates) {
 			continue
 		}
 		before := to.resources
-		d.renderDestination(key, to)
+		d.renderDestination(to)
 		difference := update{}
 		difference.replace(before, to.resources)
-		for user := range to.users {
-			user.snapshot = nil
-			all := pending.of(user.key)
-			for ref, r := range difference {
-				all[ref] = r
-			}
+		for _, user := range to.users {
+			user.published.snapshot = nil
+			maps.Copy(pending.of(user), difference)
 		}
 	}
 }
@@ -67,8 +68,8 @@ func (d *Deliverer) withTLS(keys []model.Key) []destinationKey {
 }
 
 // renderDestination renders the current state of a destination. On error the previous resources stay.
-func (d *Deliverer) renderDestination(key destinationKey, to *destination) {
-	leads, there := d.mesh.ResolvedDestination(key.Key)
+func (d *Deliverer) renderDestination(to *destination) {
+	leads, there := d.mesh.ResolvedDestination(to.key.Key)
 	if !there {
 		to.resources = nil
 		return
@@ -77,36 +78,37 @@ func (d *Deliverer) renderDestination(key destinationKey, to *destination) {
 	d.rendered.WithLabelValues("destination").Inc()
 	now, err := encode(slices.Concat(d.renderer.RenderDestination(leads), endpointAddresses(leads)), nil)
 	if err != nil {
-		d.log.Error("destination is not delivered; sidecars keep their configuration", "destination", key.Key, "driver",
-			d.class.Name, "error", err)
+		d.log.Error("destination is not delivered; sidecars keep their configuration", "destination", to.key.Key,
+			"driver", d.class.Name, "error", err)
 		return
 	}
 	to.resources = now
 }
 
-// addUser adds an outbound view to the users of a destination, and renders the destination for its first user.
-func (d *Deliverer) addUser(key destinationKey, tls *model.ClientTLS, user *outboundView) {
+// destination returns a destination of an outbound view, and renders it if it is new.
+func (d *Deliverer) destination(reached *model.Destination) *destination {
+	key := keyOf(reached)
 	to := d.destinations[key]
 	if to == nil {
-		to = &destination{tls: tls, users: map[*outboundView]struct{}{}}
+		to = &destination{key: key, tls: reached.TLS}
 		d.destinations[key] = to
-		if tls != nil {
+		if to.tls != nil {
 			d.secured[key.Key] = append(d.secured[key.Key], key)
 		}
-		d.renderDestination(key, to)
+		d.renderDestination(to)
 	}
-	to.users[user] = struct{}{}
+	return to
 }
 
 // removeUser removes an outbound view from the users of destinations, except for those that it keeps. Both lists are
 // sorted.
-func (d *Deliverer) removeUser(user *outboundView, from, keeps []destinationKey) {
-	for _, key := range without(from, keeps) {
-		to := d.destinations[key]
-		if delete(to.users, user); len(to.users) == 0 {
-			delete(d.destinations, key)
-			if key.tls != "" {
-				d.dropSecured(key)
+func (d *Deliverer) removeUser(user *outboundView, from, keeps []*destination) {
+	for _, to := range without(from, keeps) {
+		to.users = slices.DeleteFunc(to.users, func(r *outboundView) bool { return r == user })
+		if len(to.users) == 0 {
+			delete(d.destinations, to.key)
+			if to.tls != nil {
+				d.dropSecured(to.key)
 			}
 		}
 	}
@@ -119,15 +121,15 @@ func (d *Deliverer) dropSecured(key destinationKey) {
 	}
 }
 
-// without returns the keys that are not in the other list. Both lists are sorted.
-func without(keys, other []destinationKey) []destinationKey {
-	if slices.Equal(keys, other) {
+// without returns the destinations that are not in the other list. Both lists are sorted.
+func without(all, other []*destination) []*destination {
+	if slices.Equal(all, other) {
 		return nil
 	}
-	var out []destinationKey
-	for _, key := range keys {
-		if _, both := slices.BinarySearchFunc(other, key, destinationKey.compare); !both {
-			out = append(out, key)
+	var out []*destination
+	for _, to := range all {
+		if _, both := slices.BinarySearchFunc(other, to, (*destination).compare); !both {
+			out = append(out, to)
 		}
 	}
 	return out

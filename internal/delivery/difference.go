@@ -1,96 +1,119 @@
 package delivery
 
 import (
+	"reflect"
+
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // difference is what changes in a rendered outbound view. It is applied when all of it is rendered without error.
 type difference struct {
-	mesh         model.Mesh
-	ports, hosts resources
-	// bindings are the new and changed ones; nil removes one. newBindings is the number of new ones.
-	bindings     map[bindingKey]*binding
-	newBindings  int
-	destinations []destinationKey
-	findings     []model.Finding
+	view *outboundView
+	mesh model.Mesh
+	now  *model.OutboundView
+	// publish is true if resources are rendered, and not only findings; first, if all of them are new.
+	publish, first bool
+	sameMesh       bool // as in the version before
 
-	// removed are the resources of the previous version of changed parts, added those of the new version.
-	removed map[xds.Ref]struct{}
-	added   resourceSet
+	before, after *sharedResources
+	ports         []renderedPort
+	findings      []model.Finding // that belong to no binding
+
+	// removed are the resources of the previous version of changed parts, added those of the new version. Without clients
+	// these have names only.
+	removed, added map[xds.Ref]*xds.Resource
 }
 
-func newDifference(mesh model.Mesh) *difference {
-	return &difference{
-		mesh: mesh, bindings: map[bindingKey]*binding{}, removed: map[xds.Ref]struct{}{}, added: resourceSet{},
+func newDifference(r *outboundView, mesh model.Mesh, now *model.OutboundView, publish bool) *difference {
+	c := &difference{
+		view: r, mesh: mesh, now: now, publish: publish, before: r.published, after: &sharedResources{},
+		removed: map[xds.Ref]*xds.Resource{}, added: map[xds.Ref]*xds.Resource{},
 	}
+	c.first = !r.rendered || publish && r.published == nil
+	c.sameMesh = !c.first && reflect.DeepEqual(r.mesh, mesh)
+	if c.before == nil {
+		c.before = &sharedResources{}
+	}
+	return c
 }
 
-// replace replaces the resources of a part. Two resources of one type and name are an error.
+// render replaces the resources of a part by rendered ones. Two resources of one type and name are an error. Without
+// clients, it checks the names only.
+func (c *difference) render(before resources, rendered []sidecar.Resource) (resources, error) {
+	if !c.publish {
+		return nil, addNames(c.added, rendered)
+	}
+	now, err := encode(rendered, before)
+	if err != nil {
+		return nil, err
+	}
+	return now, c.replace(before, now)
+}
+
+// replace replaces the resources of a part.
 func (c *difference) replace(before, now resources) error {
-	for _, r := range before {
-		c.removed[r.ref()] = struct{}{}
-	}
+	c.remove(before)
 	for _, r := range now {
-		if err := c.added.add(r); err != nil {
-			return err
+		if _, again := c.added[r.ref()]; again {
+			return duplicate(r.ref())
+		}
+		c.added[r.ref()] = r.Resource
+	}
+	return nil
+}
+
+// remove removes the resources of parts.
+func (c *difference) remove(parts ...resources) {
+	for _, part := range parts {
+		for _, r := range part {
+			c.removed[r.ref()] = r.Resource
+		}
+	}
+}
+
+// checkNames returns an error if two resources of the next version, or of its destinations, have the same type and
+// name. Only names that are new can be there twice; most changes have none.
+func (c *difference) checkNames(entered []*destination) error {
+	found := map[xds.Ref]bool{} // new names; true once they are found
+	for ref := range c.added {
+		if _, again := c.removed[ref]; !again {
+			found[ref] = false
+		}
+	}
+	for _, to := range entered {
+		for _, r := range to.resources {
+			found[r.ref()] = false
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	for all := range (&outboundView{ports: c.ports, published: c.after}).all() {
+		for _, r := range all {
+			again, is := found[r.ref()]
+			if again {
+				return duplicate(r.ref())
+			}
+			if is {
+				found[r.ref()] = true
+			}
 		}
 	}
 	return nil
 }
 
-// checkNames returns an error if an added resource has the name of one that stays.
-func (c *difference) checkNames(r *outboundView) error {
-	for ref := range c.added {
-		if _, goes := c.removed[ref]; goes {
-			continue
-		}
-		if _, stays := r.resources[ref]; stays {
-			return duplicate(ref)
-		}
-	}
-	return nil
-}
-
-// hasNewNames reports whether a resource is added, instead of replaced.
-func (c *difference) hasNewNames(r *outboundView) bool {
-	for ref := range c.added {
-		if _, known := r.resources[ref]; !known {
-			return true
-		}
-	}
-	return false
-}
-
-// has reports whether the outbound view has a resource after the change.
-func (c *difference) has(ref xds.Ref, r *outboundView) bool {
-	if _, added := c.added[ref]; added {
-		return true
-	}
-	_, goes := c.removed[ref]
-	_, known := r.resources[ref]
-	return known && !goes
-}
-
-// apply changes the resources and the bindings of the outbound view, and adds the changed resources to an update.
-func (c *difference) apply(r *outboundView, u update) {
+// addTo adds the changed resources to an update.
+func (c *difference) addTo(u update) {
 	for ref := range c.removed {
 		if _, again := c.added[ref]; !again {
-			delete(r.resources, ref)
 			u[ref] = nil
 		}
 	}
 	for ref, now := range c.added {
-		if old, known := r.resources[ref]; !known || old.Version != now.Version {
-			u[ref] = now.Resource
-		}
-		r.resources[ref] = now
-	}
-	for key, b := range c.bindings {
-		if b == nil {
-			delete(r.bindings, key)
-		} else {
-			r.bindings[key] = b
+		if old := c.removed[ref]; old == nil || old.Version != now.Version {
+			u[ref] = now
 		}
 	}
 }

@@ -16,27 +16,19 @@ func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []model.Finding
-	for key := range d.workloads {
-		out = append(out, d.activeFindings(key)...)
+	for _, w := range d.workloads {
+		out = append(out, d.activeFindings(w)...)
 	}
-	for r, messages := range d.rejected.all() {
-		for _, message := range messages {
-			for _, origin := range d.originsOf(r) {
+	rejected := d.rejected.all()
+	for r, found := range d.publishedOf(slices.Collect(maps.Keys(rejected))) {
+		for _, message := range rejected[r] {
+			for _, origin := range sidecar.OriginsOf(found.origins, d.workloads[r.workload].owner) {
 				out = append(out, model.NewFinding(origin, model.CodeRejected,
 					fmt.Sprintf("the %s sidecars of workload %s reject %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
 			}
 		}
 	}
 	return model.SortFindings(out)
-}
-
-// originsOf returns the current origins of a rejected resource; none if it is no longer published in this version.
-func (d *Deliverer) originsOf(r rejection) []model.Origin {
-	found, known := d.findResource(r.workload, r.ref)
-	if !known || found.Version != r.version {
-		return nil
-	}
-	return sidecar.OriginsOf(found.origins, d.workload(r.workload).owner)
 }
 
 // Nacked implements xds.Observer: it adds a finding about each origin of the rejected resources.
@@ -60,9 +52,11 @@ func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
 	})
 }
 
-// Disconnected implements xds.Observer: it removes the rejections of this sidecar.
+// Disconnected implements xds.Observer: it removes the rejections of this sidecar. If it was the last client of its
+// workload, the resources are dropped after a while.
 func (d *Deliverer) Disconnected(key, identity string) {
 	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key })
+	d.dropLater(key)
 }
 
 func (d *Deliverer) clearRejections(identity string, matches func(rejection) bool) {
@@ -80,8 +74,31 @@ func parseKey(key string) model.Key {
 // pruneRejections removes rejections of resources or versions that are no longer published, and reports whether there
 // were any. A sidecar that disconnected never sends an ACK for the new version.
 func (d *Deliverer) pruneRejections() bool {
-	return d.rejected.prune(func(r rejection) bool {
-		found, known := d.findResource(r.workload, r.ref)
-		return known && found.Version == r.version
-	})
+	all := d.rejected.list()
+	published := d.publishedOf(all)
+	return d.rejected.remove(slices.DeleteFunc(all, func(r rejection) bool {
+		_, current := published[r]
+		return current
+	}))
+}
+
+// publishedOf returns the rejected resources that are published in the rejected version. It looks at all resources of
+// their workloads once.
+func (d *Deliverer) publishedOf(rejected []rejection) map[rejection]resource {
+	out, of := map[rejection]resource{}, map[model.Key]map[rejection]struct{}{}
+	for _, r := range rejected {
+		if of[r.workload] == nil {
+			of[r.workload] = map[rejection]struct{}{}
+		}
+		of[r.workload][r] = struct{}{}
+	}
+	for key, all := range of {
+		for found := range d.resourcesOf(key) {
+			r := rejection{key, found.ref(), found.Version}
+			if _, is := all[r]; is {
+				out[r] = found
+			}
+		}
+	}
+	return out
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -83,3 +84,37 @@ func appendMessage(to []sidecar.Resource, typeURL, name string, m proto.Message,
 	}
 	return append(to, sidecar.Resource{Type: typeURL, Name: name, Body: body, Origins: []model.Origin{origin}})
 }
+
+// renderHosts renders the resources of host names, if there are clients. There are no findings about them.
+func (c *difference) renderHosts() error {
+	if !c.publish {
+		return nil
+	}
+	old, known := c.view.source.Hosts, c.before.hosts
+	if c.first {
+		old = nil
+	} else if sameList(old, c.now.Hosts) {
+		c.after.hosts = known
+		return nil
+	}
+	c.after.hosts = make(resources, 0, len(c.now.Hosts))
+	for _, h := range c.now.Hosts { // both lists are sorted
+		for len(old) > 0 && old[0].Name < h.Name {
+			old = old[1:]
+		}
+		encoded, is := known.find(xds.Ref{TypeURL: sidecar.HostNameType, Name: h.Name})
+		if is && len(old) > 0 && sameHost(old[0], h) {
+			c.after.hosts = append(c.after.hosts, encoded)
+			continue
+		}
+		more, err := encode(hostResources(h), nil)
+		if err != nil {
+			return err
+		}
+		c.after.hosts = append(c.after.hosts, more...)
+	}
+	return c.replace(known, c.after.hosts)
+}
+
+// sameList reports whether both lists are the same memory, as in two versions of an outbound view with the same ports.
+func sameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

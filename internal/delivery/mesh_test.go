@@ -67,7 +67,7 @@ func objects(t testing.TB, text string) []client.Object {
 			t.Fatal(err)
 		}
 		o := map[string]client.Object{
-			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{}, "VirtualRouter": &api.VirtualRouter{}, "Pod": &corev1.Pod{},
+			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{}, "VirtualRouter": &api.VirtualRouter{}, "Pod": &corev1.Pod{}, "BackendGroup": &api.BackendGroup{},
 		}[kind.Kind]
 		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
 			t.Fatalf("%v in\n%s", err, document)
@@ -80,8 +80,13 @@ func objects(t testing.TB, text string) []client.Object {
 // recordingPublisher records calls and passes them to an xDS server.
 type recordingPublisher struct {
 	*xds.Server
-	mu    sync.Mutex
-	calls []string
+	connectedOnly bool // only workloads with connected clients have clients; else all have
+	mu            sync.Mutex
+	calls         []string
+}
+
+func (p *recordingPublisher) HasClients(key string) bool {
+	return !p.connectedOnly || p.Server.HasClients(key)
 }
 
 func (p *recordingPublisher) record(call string) {
@@ -108,6 +113,14 @@ func (p *recordingPublisher) Update(key string, changed []*xds.Resource, removed
 	return p.Server.Update(key, changed, removed, since)
 }
 
+func (p *recordingPublisher) Unpublish(key string) bool {
+	done := p.Server.Unpublish(key)
+	if done {
+		p.record("unpublish " + key)
+	}
+	return done
+}
+
 func (p *recordingPublisher) Remove(key string) {
 	p.record("remove " + key)
 	p.Server.Remove(key)
@@ -130,10 +143,14 @@ type fixture struct {
 	changed   int
 }
 
+func (f *fixture) objects() []client.Object {
+	return f.engine.Objects(func(client.Object) bool { return true })
+}
+
 // apply replaces all objects in one change.
 func (f *fixture) apply(t *testing.T, now []client.Object) {
 	t.Helper()
-	for _, o := range f.engine.Objects(func(client.Object) bool { return true }) {
+	for _, o := range f.objects() {
 		f.engine.Delete(o)
 	}
 	for _, o := range now {
@@ -148,15 +165,20 @@ func (f *fixture) applyYAML(t *testing.T, text string) {
 	f.apply(t, objects(t, text))
 }
 
+// newFixture creates a fixture in which all workloads have clients, also without connections.
 func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	return newFixtureWith(t, xds.Options{})
+}
+
+func newFixtureWith(t *testing.T, o xds.Options) *fixture {
 	t.Helper()
 	f := &fixture{}
 	f.Deliverer = delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: envoy.Name, Default: true}, func() {
 		f.changed++
 	})
-	f.publisher = &recordingPublisher{
-		Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)}),
-	}
+	o.Observer, o.Logger = f.Deliverer, slog.New(slog.DiscardHandler)
+	f.publisher = &recordingPublisher{Server: xds.NewServer(byNode, o)}
 	f.engine = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{},
 		f.Deliver)
 	f.Connect(f.engine, f.publisher)

@@ -16,7 +16,7 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
 		gauge("outbound_views", "Outbound views; each is rendered once for all workloads with the same backends.",
 			func() int { return len(d.outbound) }),
-		gauge("destinations", "Rendered destinations; each is rendered once for all workloads.", func() int {
+		gauge("destinations", "Rendered destinations; each is rendered once for all workloads with clients.", func() int {
 			return len(d.destinations)
 		}),
 		gauge("rejected", "Resources that a connected sidecar rejected.", func() int { return len(d.rejected.all()) }),

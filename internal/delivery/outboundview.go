@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
@@ -10,61 +11,88 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// outboundView is a rendered outbound view. It is rendered once for all workloads that have it, and dropped with the
-// last of them.
+// outboundView is an outbound view with its findings. It is rendered once for all workloads that have it, and dropped
+// with the last of them. The rendered resources are kept while one of the workloads is published.
 type outboundView struct {
 	key model.OutboundKey
-	// resources are the last ones that were rendered without error, destinations the destinations besides them, sorted.
-	// Resources of a driver that is no sidecar.OutboundRenderer are those of host names only.
-	resources    resourceSet
-	destinations []destinationKey
-	// snapshot has all resources of the outbound view and its destinations; nil if one of them changed since.
-	snapshot *xds.Snapshot
-	// rendered is true after the first rendering without error.
+	// rendered is true after the first rendering without error. mesh, source and ports are those of the last one.
 	rendered bool
-	// mesh and source are what was rendered, ports, hosts and bindings the parts of resources.
 	mesh     model.Mesh
 	source   model.OutboundView
-	ports    resources
-	hosts    resources
-	bindings map[bindingKey]*binding
+	ports    []renderedPort
 
-	findings []model.Finding
+	// general are the findings of the driver that belong to no binding, findings are all of them.
+	general, findings []model.Finding
 	// unsupported are the needs that the driver does not support.
 	unsupported []model.Need
 	err         error // of the last rendering
-	users       map[model.Key]struct{}
+
+	published *sharedResources // nil without clients
+	// users are the workloads that ask for the outbound view, clients those that are published with it.
+	users, clients map[*workload]struct{}
 }
 
-// addOutboundUser adds a workload to the users of an outbound view, and renders the outbound view for its first user.
-func (d *Deliverer) addOutboundUser(key model.OutboundKey, user model.Key) *outboundView {
+// sharedResources are the resources of an outbound view, besides those of bindings, which are in its ports. Those of a
+// driver that is no sidecar.OutboundRenderer are host names only.
+type sharedResources struct {
+	general, hosts resources
+	destinations   []*destination // sorted
+	// snapshot has all resources of the outbound view and its destinations; nil if one of them changed since.
+	snapshot *xds.Snapshot
+}
+
+// all lists the resources of the outbound view and its destinations.
+func (r *outboundView) all() iter.Seq[resources] {
+	return func(yield func(resources) bool) {
+		if r.published == nil || !yield(r.published.general) || !yield(r.published.hosts) {
+			return
+		}
+		for _, p := range r.ports {
+			for _, of := range p.resources {
+				if !yield(of) {
+					return
+				}
+			}
+		}
+		for _, to := range r.published.destinations {
+			if !yield(to.resources) {
+				return
+			}
+		}
+	}
+}
+
+// outboundView returns an outbound view, which may not be rendered yet.
+func (d *Deliverer) outboundView(key model.OutboundKey) *outboundView {
 	r := d.outbound[key]
 	if r == nil {
-		r = &outboundView{
-			key: key, resources: resourceSet{}, bindings: map[bindingKey]*binding{}, users: map[model.Key]struct{}{},
-		}
+		r = &outboundView{key: key, users: map[*workload]struct{}{}, clients: map[*workload]struct{}{}}
 		d.outbound[key] = r
-		d.renderOutbound(r, update{})
 	}
-	r.users[user] = struct{}{}
 	return r
 }
 
-// removeOutboundUser removes a workload from the users of an outbound view, which may be unknown.
-func (d *Deliverer) removeOutboundUser(key model.OutboundKey, user model.Key) {
-	r := d.outbound[key]
-	if r == nil {
+// dropUnused drops the resources of an outbound view that no workload is published with, and the outbound view without
+// users.
+func (d *Deliverer) dropUnused(r *outboundView) {
+	if len(r.clients) > 0 {
 		return
 	}
-	if delete(r.users, user); len(r.users) == 0 {
-		d.removeUser(r, r.destinations, nil)
-		delete(d.outbound, key)
+	if r.published != nil {
+		d.removeUser(r, r.published.destinations, nil)
+		r.published = nil
+		for i := range r.ports {
+			r.ports[i].resources = nil
+		}
+	}
+	if len(r.users) == 0 {
+		delete(d.outbound, r.key)
 	}
 }
 
-// renderOutboundViews renders changed outbound views, and adds the differences to the updates of their users. It
-// returns the users that need a snapshot instead of an update, and reports whether findings changed. It skips outbound
-// views without users.
+// renderOutboundViews renders changed outbound views, and adds the differences to the updates of their clients. It
+// returns the workloads that need a snapshot instead of an update, and reports whether findings changed. It skips
+// outbound views without users.
 func (d *Deliverer) renderOutboundViews(
 	keys []model.OutboundKey, pending updates,
 ) (snapshots []model.Key, changed bool) {
@@ -74,36 +102,35 @@ func (d *Deliverer) renderOutboundViews(
 		if r == nil {
 			continue
 		}
-		before := *r
-		d.renderOutbound(r, pending.of(key))
-		differs := !slices.Equal(before.findings, r.findings) || !slices.Equal(before.unsupported, r.unsupported) ||
-			fmt.Sprint(before.err) != fmt.Sprint(r.err)
-		for user := range r.users {
-			w := d.workloads[user]
+		findings, unsupported, err := r.findings, r.unsupported, r.err
+		d.renderOutbound(r, r.published != nil, pending.of(r))
+		differs := !slices.Equal(findings, r.findings) || !slices.Equal(unsupported, r.unsupported) ||
+			fmt.Sprint(err) != fmt.Sprint(r.err)
+		for w := range r.users {
 			changed = changed || differs && w.used
-			if !shares || w.err != nil || before.err != nil && r.err == nil {
-				snapshots = append(snapshots, user)
+			if !shares || w.err != nil || err != nil && r.err == nil {
+				snapshots = append(snapshots, w.key)
 			}
 		}
 		if r.err != nil {
-			delete(pending, key) // a snapshot follows when rendering succeeds
+			delete(pending, r) // a snapshot follows when rendering succeeds
 		}
 	}
 	return snapshots, changed
 }
 
-// renderOutbound renders the parts of an outbound view that changed, and adds the difference to an update. On error the
-// previous resources and destinations stay.
-func (d *Deliverer) renderOutbound(r *outboundView, u update) {
+// renderOutbound renders the parts of an outbound view that changed. If it publishes, it keeps the resources, and adds
+// the difference to an update; else it keeps the findings only. On error everything stays as before.
+func (d *Deliverer) renderOutbound(r *outboundView, publish bool, u update) {
 	mesh, now, there := d.mesh.OutboundView(r.key)
 	if !there {
 		return // its last users get another outbound view in the same change
 	}
 	d.rendered.WithLabelValues("outbound").Inc()
-	next := newDifference(mesh)
-	err := errors.Join(d.renderPorts(next, r, now), d.renderBindings(next, r, now), renderHosts(next, r, now))
-	if err == nil {
-		err = d.useDestinations(next, r, now)
+	next := newDifference(r, mesh, now, publish)
+	err := errors.Join(d.renderGeneral(next), d.renderPorts(next), next.renderHosts())
+	if err == nil && publish {
+		err = d.useDestinations(next)
 	}
 	if err != nil {
 		r.err = err
@@ -111,14 +138,9 @@ func (d *Deliverer) renderOutbound(r *outboundView, u update) {
 			"driver", d.class.Name, "error", err)
 		return
 	}
-	for _, left := range without(r.destinations, next.destinations) {
-		u.remove(d.destinations[left].resources)
+	if publish {
+		d.updateClients(next, u)
 	}
-	next.apply(r, u)
-	for _, entered := range without(next.destinations, r.destinations) {
-		u.put(d.destinations[entered].resources)
-	}
-	d.removeUser(r, r.destinations, next.destinations)
 	supports := d.renderer.Supports()
 	r.unsupported = nil
 	for _, need := range now.Needs() {
@@ -126,92 +148,58 @@ func (d *Deliverer) renderOutbound(r *outboundView, u update) {
 			r.unsupported = append(r.unsupported, need)
 		}
 	}
-	r.mesh, r.source, r.ports, r.hosts, r.destinations = mesh, *now, next.ports, next.hosts, next.destinations
-	r.findings, r.rendered, r.snapshot, r.err = next.findings, true, nil, nil
+	r.rendered, r.mesh, r.source, r.ports, r.general, r.err = true, mesh, *now, next.ports, next.findings, nil
+	r.findings = slices.Clip(r.general)
+	for _, p := range r.ports {
+		r.findings = slices.Concat(r.findings, slices.Concat(p.findings...))
+	}
 }
 
-// renderPorts renders the resources that do not belong to a binding.
-func (d *Deliverer) renderPorts(next *difference, before *outboundView, now *model.OutboundView) error {
+// updateClients adds the difference to an update, and keeps the resources and destinations.
+func (d *Deliverer) updateClients(next *difference, u update) {
+	before := next.before.destinations
+	for _, left := range without(before, next.after.destinations) {
+		u.remove(left.resources)
+	}
+	next.addTo(u)
+	for _, entered := range without(next.after.destinations, before) {
+		u.put(entered.resources)
+	}
+	d.removeUser(next.view, before, next.after.destinations)
+	next.view.published = next.after
+}
+
+// renderGeneral renders the resources that do not belong to a binding.
+func (d *Deliverer) renderGeneral(next *difference) (err error) {
 	driver, ok := d.renderer.(sidecar.OutboundRenderer)
 	if !ok {
 		return nil
 	}
-	rendered, findings := driver.RenderOutbound(next.mesh, now)
-	var err error
-	if next.ports, err = encode(rendered, before.ports); err != nil {
-		return err
-	}
-	next.findings = findings
-	return next.replace(before.ports, next.ports)
-}
-
-// renderHosts renders the resources of host names.
-func renderHosts(next *difference, before *outboundView, now *model.OutboundView) error {
-	if before.rendered && sameList(before.source.Hosts, now.Hosts) {
-		next.hosts = before.hosts
-		return nil
-	}
-	next.hosts = make(resources, 0, len(now.Hosts))
-	old := before.source.Hosts
-	for _, h := range now.Hosts { // both lists are sorted
-		for len(old) > 0 && old[0].Name < h.Name {
-			old = old[1:]
-		}
-		ref := xds.Ref{TypeURL: sidecar.HostNameType, Name: h.Name}
-		if encoded, known := before.hosts.find(ref); known && len(old) > 0 && sameHost(old[0], h) {
-			next.hosts = append(next.hosts, encoded)
-			continue
-		}
-		encoded, err := encode(hostResources(h), nil)
-		if err != nil {
-			return err
-		}
-		next.hosts = append(next.hosts, encoded...)
-	}
-	return next.replace(before.hosts, next.hosts)
-}
-
-// sameList reports whether both lists are the same memory, as in two versions of an outbound view with the same ports.
-func sameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
-
-// useDestinations adds the outbound view to the users of its destinations. On error the destinations stay as before. A
-// resource that the outbound view or two destinations have twice is an error.
-func (d *Deliverer) useDestinations(next *difference, before *outboundView, now *model.OutboundView) error {
-	var entered []destinationKey
-	next.destinations = before.destinations
-	if !before.rendered || !sameList(before.source.Destinations, now.Destinations) {
-		next.destinations = make([]destinationKey, 0, len(now.Destinations))
-		for i := range now.Destinations {
-			next.destinations = append(next.destinations, keyOf(&now.Destinations[i]))
-		}
-		entered = without(next.destinations, before.destinations)
-	}
-	for _, to := range entered {
-		reached, _ := now.Destination(to.Name)
-		d.addUser(to, reached.TLS, before)
-	}
-	err := next.checkNames(before)
-	if err == nil && (len(entered) > 0 || next.hasNewNames(before)) {
-		err = d.checkDestinations(next, before)
-	}
-	if err != nil {
-		d.removeUser(before, entered, nil)
-	}
+	var rendered []sidecar.Resource
+	rendered, next.findings = driver.RenderOutbound(next.mesh, next.now)
+	next.after.general, err = next.render(next.before.general, rendered)
 	return err
 }
 
-// checkDestinations returns an error if a destination has a resource of the outbound view or of another destination.
-func (d *Deliverer) checkDestinations(next *difference, before *outboundView) error {
-	names := resourceSet{}
-	for _, to := range next.destinations {
-		for _, r := range d.destinations[to].resources {
-			if err := names.add(r); err != nil {
-				return err
-			}
-			if next.has(r.ref(), before) {
-				return duplicate(r.ref())
-			}
+// useDestinations adds the outbound view to the users of its destinations. On error the destinations stay as before. A
+// resource that the outbound view or two destinations have twice is an error.
+func (d *Deliverer) useDestinations(next *difference) error {
+	before := next.before.destinations
+	if next.first || !sameList(next.view.source.Destinations, next.now.Destinations) {
+		next.after.destinations = make([]*destination, 0, len(next.now.Destinations))
+		for i := range next.now.Destinations {
+			next.after.destinations = append(next.after.destinations, d.destination(&next.now.Destinations[i]))
 		}
+	} else {
+		next.after.destinations = before
 	}
-	return nil
+	entered := without(next.after.destinations, before)
+	for _, to := range entered {
+		to.users = append(to.users, next.view)
+	}
+	err := next.checkNames(entered)
+	if err != nil {
+		d.removeUser(next.view, entered, nil)
+	}
+	return err
 }

@@ -55,12 +55,21 @@ func (all *rejections) drop(identity string, matches func(rejection) bool) bool 
 	return changed
 }
 
-// prune removes the rejections that are not current, and reports whether there were any.
-func (all *rejections) prune(current func(rejection) bool) bool {
+// list returns all rejections.
+func (all *rejections) list() []rejection {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return slices.Collect(maps.Keys(all.messages))
+}
+
+// remove removes rejections, and reports whether there were any.
+func (all *rejections) remove(which []rejection) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	before := len(all.messages)
-	maps.DeleteFunc(all.messages, func(r rejection, _ map[string]string) bool { return !current(r) })
+	for _, r := range which {
+		delete(all.messages, r)
+	}
 	return len(all.messages) != before
 }
 

@@ -24,9 +24,6 @@ func (r resource) ref() xds.Ref { return xds.Ref{TypeURL: r.TypeURL, Name: r.Nam
 // take several times the memory.
 type resources []resource
 
-// resourceSet is a set of resources that changes.
-type resourceSet map[xds.Ref]resource
-
 // encode encodes rendered resources. It takes resources that did not change from before, which may be nil. Two
 // resources of one type and name are an error.
 func encode(rendered []sidecar.Resource, before resources) (resources, error) {
@@ -64,12 +61,18 @@ func (rs resources) find(ref xds.Ref) (resource, bool) {
 	return rs[i], true
 }
 
-// add adds a resource. Two resources of one type and name are an error.
-func (s resourceSet) add(r resource) error {
-	if _, again := s[r.ref()]; again {
-		return duplicate(r.ref())
+// addNames adds the names of rendered resources to a set. Two resources of one type and name are an error.
+func addNames(to map[xds.Ref]*xds.Resource, rendered []sidecar.Resource) error {
+	for _, r := range rendered {
+		ref := xds.Ref{TypeURL: r.Type, Name: r.Name}
+		if _, again := to[ref]; again {
+			return duplicate(ref)
+		}
+		if err := xds.CheckName(r.Type, r.Name); err != nil {
+			return err
+		}
+		to[ref] = nil
 	}
-	s[r.ref()] = r
 	return nil
 }
 
@@ -128,13 +131,13 @@ func (u update) lists() (changed []*xds.Resource, removed []xds.Ref) {
 	return changed, removed
 }
 
-// updates are the pending updates of the users of each outbound view.
-type updates map[model.OutboundKey]update
+// updates are the pending updates of the clients of each outbound view.
+type updates map[*outboundView]update
 
 // of returns the update of an outbound view.
-func (all updates) of(key model.OutboundKey) update {
-	if all[key] == nil {
-		all[key] = update{}
+func (all updates) of(r *outboundView) update {
+	if all[r] == nil {
+		all[r] = update{}
 	}
-	return all[key]
+	return all[r]
 }

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,13 +12,15 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// workload is the rendered state of a view.
+// workload is a workload with its findings, and its resources while it has clients.
 type workload struct {
-	// own are the last published resources that only the workload has, outbound its last published outbound view.
+	key model.Key
+	// requested is the outbound view that the workload asks for.
+	requested *outboundView
+	// outbound is the outbound view that the workload is published with. It differs from requested after an error, and is
+	// nil if the workload is not published. own are the published resources that only the workload has.
+	outbound *outboundView
 	own      resources
-	outbound model.OutboundKey
-	// requested is the outbound view that the workload asks for. It differs from outbound after an error.
-	requested model.OutboundKey
 	// owner is the origin of resources that have no other.
 	owner    model.Origin
 	findings []model.Finding
@@ -28,34 +31,39 @@ type workload struct {
 	used bool
 }
 
-// syncWorkload publishes the current state of a workload, or removes it, and reports whether its findings changed.
+// syncWorkload renders the current state of a workload, or removes it, and reports whether its findings changed. It
+// publishes a workload with clients.
 func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) {
-	before := d.activeFindings(key)
+	w := d.workloads[key]
+	before := d.activeFindings(w)
 	classes := d.mesh.Classes(key)
 	view, there := d.mesh.View(key)
 	if !there || !d.class.serves(classes) {
-		if d.workloads[key] != nil {
-			d.removeWorkload(key)
-			d.publisher.Remove(key.String())
+		if w != nil {
+			d.removeWorkload(w)
 		}
 		return len(before) > 0
 	}
-	if err := d.publish(key, view, since); err != nil {
+	if w == nil {
+		w = &workload{key: key}
+		d.workloads[key] = w
+	}
+	if err := d.render(w, view, since); err != nil {
 		d.log.Error("view is not delivered; sidecars keep their configuration", "workload", key, "driver", d.class.Name,
 			"error", err)
 	}
-	d.workloads[key].used = d.class.uses(classes)
-	return !slices.Equal(before, d.activeFindings(key))
+	w.used = d.class.uses(classes)
+	return !slices.Equal(before, d.activeFindings(w))
 }
 
-// publish renders a view and publishes its snapshot. On error the previous snapshot stays, and the workload gets a
-// finding.
-func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
-	before := d.workload(key)
-	w := &workload{owner: view.Workload.Origin}
-	w.requested, _ = d.mesh.OutboundKeyOf(key)
-	w.outbound = w.requested
-	r := d.addOutboundUser(w.requested, key)
+// render renders a view, and publishes its resources if the workload has clients. On error the previous ones stay, and
+// the workload gets a finding.
+func (d *Deliverer) render(w *workload, view *model.View, since time.Time) error {
+	publish := w.outbound != nil || d.publisher.HasClients(w.key.String())
+	d.request(w)
+	if r := w.requested; r.err == nil && (!r.rendered || publish && r.published == nil) {
+		d.renderOutbound(r, publish, update{})
+	}
 	d.rendered.WithLabelValues("view").Inc()
 	own := *view
 	own.OutboundView = model.OutboundView{}
@@ -63,112 +71,134 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 	if _, shares := d.renderer.(sidecar.OutboundRenderer); shares {
 		source = &own
 	}
-	rendered, findings := d.renderer.Render(source)
-	var snapshot *xds.Snapshot
-	if w.own, w.err = encode(rendered, before.own); w.err == nil && !r.rendered {
-		w.err = r.err
-	}
-	if w.err == nil {
-		snapshot, w.err = d.snapshot(w.own, r)
-	}
-	if w.err != nil {
-		w.own, w.outbound = before.own, before.outbound
-	}
-	w.findings = findings
+	var rendered []sidecar.Resource
+	rendered, w.findings = d.renderer.Render(source)
+	w.owner, w.unsupported = view.Workload.Origin, nil
 	supports := d.renderer.Supports()
 	for _, need := range own.Needs() {
 		if !supports[need.Feature] {
 			w.unsupported = append(w.unsupported, need)
 		}
 	}
-	d.workloads[key] = w
-	for _, left := range []model.OutboundKey{before.outbound, before.requested} {
-		if left != w.outbound && left != w.requested {
-			d.removeOutboundUser(left, key)
-		}
+	if publish {
+		w.err = d.publish(w, rendered, since)
+	} else {
+		w.err = addNames(map[xds.Ref]*xds.Resource{}, rendered)
 	}
 	if w.err != nil {
-		return fmt.Errorf("workload %s: %w", key, w.err)
+		return fmt.Errorf("workload %s: %w", w.key, w.err)
 	}
-	d.publisher.Publish(key.String(), snapshot, since)
 	return nil
 }
 
-// publishUpdates publishes the updates of outbound views to their users, except for workloads that got a snapshot. The
-// list is sorted.
+// request changes the outbound view that a workload asks for to the current one.
+func (d *Deliverer) request(w *workload) {
+	key, _ := d.mesh.OutboundKeyOf(w.key)
+	before, now := w.requested, d.outboundView(key)
+	if before == now {
+		return
+	}
+	w.requested = now
+	now.users[w] = struct{}{}
+	if before != nil {
+		delete(before.users, w)
+		d.dropUnused(before)
+	}
+}
+
+// publish publishes a snapshot of a workload with rendered resources. On error the previous snapshot stays.
+func (d *Deliverer) publish(w *workload, rendered []sidecar.Resource, since time.Time) error {
+	r, before := w.requested, w.outbound
+	defer d.dropUnused(r) // after an error
+	if r.published == nil {
+		return r.err
+	}
+	own, err := encode(rendered, w.own)
+	if err != nil {
+		return err
+	}
+	snapshot, err := r.snapshot(own)
+	if err != nil {
+		return err
+	}
+	w.own, w.outbound = own, r
+	r.clients[w] = struct{}{}
+	if before != nil && before != r {
+		delete(before.clients, w)
+		d.dropUnused(before)
+	}
+	d.publisher.Publish(w.key.String(), snapshot, since)
+	return nil
+}
+
+// publishUpdates publishes the updates of outbound views to their clients, except for workloads that got a snapshot.
+// The list is sorted.
 func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since time.Time) {
 	type lists struct {
 		changed []*xds.Resource
 		removed []xds.Ref
 	}
-	byWorkload := map[model.Key]lists{}
-	for key, u := range pending {
-		r := d.outbound[key]
-		if r == nil || len(u) == 0 {
+	byWorkload := map[*workload]lists{}
+	for r, u := range pending {
+		if len(u) == 0 || len(r.clients) == 0 {
 			continue
 		}
 		var all lists
 		all.changed, all.removed = u.lists()
-		for user := range r.users {
-			_, done := slices.BinarySearchFunc(except, user, model.Key.Compare)
-			if !done && d.workloads[user].outbound == key {
-				byWorkload[user] = all
+		for w := range r.clients {
+			if _, done := slices.BinarySearchFunc(except, w.key, model.Key.Compare); !done {
+				byWorkload[w] = all
 			}
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(byWorkload), model.Key.Compare) {
-		d.publisher.Update(key.String(), byWorkload[key].changed, byWorkload[key].removed, since)
+	byKey := func(a, b *workload) int { return a.key.Compare(b.key) }
+	for _, w := range slices.SortedFunc(maps.Keys(byWorkload), byKey) {
+		d.publisher.Update(w.key.String(), byWorkload[w].changed, byWorkload[w].removed, since)
 	}
 }
 
-// snapshot returns all resources of a workload.
-func (d *Deliverer) snapshot(own resources, r *outboundView) (*xds.Snapshot, error) {
-	if r.snapshot == nil {
-		all := make([]*xds.Resource, 0, len(r.resources)+4*len(r.destinations))
-		for _, one := range r.resources {
-			all = append(all, one.Resource)
-		}
-		for _, to := range r.destinations {
-			all = d.destinations[to].resources.appendTo(all)
+// snapshot returns all resources of a workload that is published with the outbound view.
+func (r *outboundView) snapshot(own resources) (*xds.Snapshot, error) {
+	if r.published.snapshot == nil {
+		var all []*xds.Resource
+		for part := range r.all() {
+			all = part.appendTo(all)
 		}
 		var err error
-		if r.snapshot, err = xds.NewSnapshot(all...); err != nil {
+		if r.published.snapshot, err = xds.NewSnapshot(all...); err != nil {
 			return nil, err
 		}
 	}
-	return r.snapshot.With(own.appendTo(nil)...)
-}
-
-// workload returns the rendered state of a workload; it is empty for a new one.
-func (d *Deliverer) workload(key model.Key) *workload {
-	if w := d.workloads[key]; w != nil {
-		return w
-	}
-	return &workload{}
+	return r.published.snapshot.With(own.appendTo(nil)...)
 }
 
 // removeWorkload drops a workload, and its outbound view and destinations if they are unused.
-func (d *Deliverer) removeWorkload(key model.Key) {
-	w := d.workload(key)
-	d.removeOutboundUser(w.outbound, key)
-	d.removeOutboundUser(w.requested, key)
-	delete(d.workloads, key)
+func (d *Deliverer) removeWorkload(w *workload) {
+	d.unpublish(w)
+	delete(w.requested.users, w)
+	d.dropUnused(w.requested)
+	delete(d.workloads, w.key)
+	d.publisher.Remove(w.key.String())
 }
 
-// activeFindings returns the findings of a workload that has sidecars of this driver, else none.
-func (d *Deliverer) activeFindings(key model.Key) []model.Finding {
-	w := d.workload(key)
-	if !w.used {
+// unpublish drops the resources of a workload.
+func (d *Deliverer) unpublish(w *workload) {
+	if r := w.outbound; r != nil {
+		w.own, w.outbound = nil, nil
+		delete(r.clients, w)
+		d.dropUnused(r)
+	}
+}
+
+// activeFindings returns the findings of a workload that has sidecars of this driver, else none. It may be nil.
+func (d *Deliverer) activeFindings(w *workload) []model.Finding {
+	if w == nil || !w.used {
 		return nil
 	}
-	r := d.outbound[w.requested]
-	err := w.err
-	if err == nil {
-		err = r.err
-	}
-	if err != nil {
+	r := w.requested
+	if err := cmp.Or(w.err, r.err); err != nil {
 		failed := model.NewFinding(w.owner, model.CodeNotSupported, fmt.Sprintf(
-			"driver %s cannot render workload %s: %v; sidecars keep the last good configuration", d.class.Name, key, err))
+			"driver %s cannot render workload %s: %v; sidecars keep the last good configuration", d.class.Name, w.key, err))
 		failed.Severity = model.Error
 		return []model.Finding{failed}
 	}
@@ -179,25 +209,4 @@ func (d *Deliverer) activeFindings(key model.Key) []model.Finding {
 		}
 	}
 	return slices.Concat(w.findings, sidecar.FindingsOf(r.findings, w.owner), model.Unsupported(d.class.Name, needs, nil))
-}
-
-// findResource returns the current resource of a workload.
-func (d *Deliverer) findResource(key model.Key, ref xds.Ref) (resource, bool) {
-	w := d.workload(key)
-	if r, own := w.own.find(ref); own {
-		return r, true
-	}
-	shared := d.outbound[w.outbound]
-	if shared == nil {
-		return resource{}, false
-	}
-	if r, ok := shared.resources[ref]; ok {
-		return r, true
-	}
-	for _, to := range shared.destinations {
-		if r, ok := d.destinations[to].resources.find(ref); ok {
-			return r, true
-		}
-	}
-	return resource{}, false
 }

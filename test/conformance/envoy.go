@@ -52,6 +52,9 @@ type discovery struct {
 	metricsURL string // of the agent
 }
 
+// Connected implements xds.Observer.
+func (d *discovery) Connected(string) {}
+
 // Acked implements xds.Observer.
 func (d *discovery) Acked(string, string, string, string) {}
 

@@ -3,7 +3,7 @@
 //
 // In: the resources of each workload key (Publish replaces them, Update changes some), and an Authorizer that maps a
 // client to its key. Out: each client receives the published resources that it subscribes to; an Observer receives
-// each client's ACKs, NACKs and disconnects.
+// each client's ACKs, NACKs and disconnects, and the keys that are to be published: those with clients.
 //
 // A resource is encoded once (NewResource). The same bytes are sent to every client, for every key and in both
 // variants. The version of a resource is a hash of its content. A delta client that reconnects, to any replica,

@@ -13,7 +13,7 @@ type Options struct {
 	// TLS is the server's configuration of mutual TLS. Nil disables TLS; the Authorizer must then accept clients
 	// without certificate.
 	TLS *tls.Config
-	// Observer receives ACKs, NACKs and disconnects. The default ignores them.
+	// Observer receives ACKs, NACKs, connects and disconnects. The default ignores them.
 	Observer Observer
 	// Registerer registers the metrics. The default registers none.
 	Registerer prometheus.Registerer
@@ -68,9 +68,14 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Observer receives the ACKs, NACKs and disconnects of clients. The identity is that of the Grant. Calls for one key
-// are serialized, in the order of the events. They run on the goroutines of the streams and must not block.
+// Observer receives the ACKs, NACKs, connects and disconnects of clients. The identity is that of the Grant. Except for
+// Connected, calls for one key are serialized, in the order of the events, and must not block: they run on the
+// goroutines of the streams.
 type Observer interface {
+	// Connected reports that a client connected to a key that is not published. It may publish the key, and may take
+	// long: the request of the client is handled when it returns, so that the client is sent only what differs from the
+	// versions that it has. Other streams do not wait for it. It can be called at the same time as other methods.
+	Connected(key string)
 	// Acked reports that the client rejects none of the resources of the type that it was sent, up to the version.
 	Acked(key, identity, typeURL, version string)
 	// Nacked reports that the client rejected a response with these resources, given as versions by name, and its error
@@ -83,6 +88,7 @@ type Observer interface {
 
 type noopObserver struct{}
 
+func (noopObserver) Connected(string)                                         {}
 func (noopObserver) Acked(string, string, string, string)                     {}
 func (noopObserver) Nacked(string, string, string, map[string]string, string) {}
 func (noopObserver) Disconnected(string, string)                              {}

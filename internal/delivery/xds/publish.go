@@ -13,7 +13,6 @@ type group struct {
 	mu        sync.Mutex
 	published bool // nothing is sent before the first Publish: an empty response would empty the sidecar
 	closed    bool
-	idle      *idle // the resources of a group without streams, in place of state
 	state     state
 	streams   []*stream
 
@@ -32,10 +31,17 @@ func (g *groups) get(key string) *group {
 	defer g.mu.Unlock()
 	found := g.byKey[key]
 	if found == nil {
-		found = &group{key: key, idle: &idle{}}
+		found = &group{key: key, state: state{}}
 		g.byKey[key] = found
 	}
 	return found
+}
+
+// find returns the group of a key, or nil.
+func (g *groups) find(key string) *group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.byKey[key]
 }
 
 func (g *groups) all() []*group {
@@ -81,10 +87,6 @@ func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 	s.groups.withGroup(key, func(g *group) {
 		first := !g.published
 		g.published = true
-		if len(g.streams) == 0 {
-			g.idle, g.state = &idle{snapshot: snapshot}, nil
-			return
-		}
 		touched = g.markChanged(g.state.replace(snapshot), first, since)
 	})
 	wakeUp(touched)
@@ -98,10 +100,6 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref, since ti
 	var touched []*stream
 	s.groups.withGroup(key, func(g *group) {
 		if ok = g.published; !ok {
-			return
-		}
-		if g.idle != nil {
-			g.idle.update(changed, removed)
 			return
 		}
 		var all []change
@@ -159,16 +157,40 @@ func (s *Server) Remove(key string) {
 	g := s.groups.get(key)
 	g.mu.Lock()
 	g.published = false
-	if g.idle != nil {
-		g.idle = &idle{}
-	} else {
-		g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
-	}
+	g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
 	for _, st := range g.streams {
 		st.closeWith(errRemoved)
 	}
 	g.mu.Unlock()
 	s.groups.forgetIfUnused(g)
+}
+
+// HasClients reports whether a key has streams.
+func (s *Server) HasClients(key string) bool {
+	g := s.groups.find(key)
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.streams) > 0
+}
+
+// Unpublish removes the resources of a key without streams, as if it was never published, and returns true. It returns
+// false if the key has streams.
+func (s *Server) Unpublish(key string) bool {
+	g := s.groups.find(key)
+	if g == nil {
+		return true
+	}
+	g.mu.Lock()
+	unused := len(g.streams) == 0
+	if unused {
+		g.published, g.state = false, state{}
+	}
+	g.mu.Unlock()
+	s.groups.forgetIfUnused(g)
+	return unused
 }
 
 // Disconnect closes the streams of an identity that have another key than the given one, and returns their number. The

@@ -112,8 +112,16 @@ func appendString(b []byte, field protowire.Number, s string) []byte {
 // EncodedResource creates a resource from an encoded message. The bytes are copied unless an equal resource exists.
 // Name and type must not be empty.
 func EncodedResource(typeURL, name string, body []byte) (*Resource, error) {
-	if name == "" || typeURL == "" {
-		return nil, fmt.Errorf("resource %q of type %q: name or type is empty", name, typeURL)
+	if err := CheckName(typeURL, name); err != nil {
+		return nil, err
 	}
 	return newResource(name, typeURL, body), nil
+}
+
+// CheckName returns an error if the type or the name of a resource is empty.
+func CheckName(typeURL, name string) error {
+	if name == "" || typeURL == "" {
+		return fmt.Errorf("resource %q of type %q: name or type is empty", name, typeURL)
+	}
+	return nil
 }

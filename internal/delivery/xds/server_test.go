@@ -172,8 +172,9 @@ func TestUnauthorizedClientsReceiveNothing(t *testing.T) {
 }
 
 type recordingObserver struct {
-	mu  sync.Mutex
-	all []string
+	mu      sync.Mutex
+	all     []string
+	publish func(key string) // nil: connects are not recorded
 }
 
 func (h *recordingObserver) add(s string) { h.mu.Lock(); h.all = append(h.all, s); h.mu.Unlock() }
@@ -182,6 +183,24 @@ func (h *recordingObserver) list() []string {
 	defer h.mu.Unlock()
 	return slices.Clone(h.all)
 }
+
+// onConnect sets a function that publishes a key when its first client connects.
+func (h *recordingObserver) onConnect(publish func(key string)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.publish = publish
+}
+
+func (h *recordingObserver) Connected(key string) {
+	h.mu.Lock()
+	publish := h.publish
+	h.mu.Unlock()
+	if publish != nil {
+		h.add("connected " + key)
+		publish(key)
+	}
+}
+
 func (h *recordingObserver) Acked(key, _, typeURL, version string) {
 	h.add("ack " + key + " " + typeLabel(typeURL))
 }

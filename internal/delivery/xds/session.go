@@ -187,6 +187,7 @@ func (s *session) close(published state) {
 		published.release(sub.typeURL)
 	}
 	s.subs = nil
+	clear(s.subsBuf[:]) // a worker may keep the closed stream, which must not keep the tables
 }
 
 // nextResponse returns the response to send now. If the next response has to wait for an ACK, it returns nil and the

@@ -61,14 +61,6 @@ func merge(long, short []*Resource) []*Resource {
 	return append(all, long...)
 }
 
-func (s *Snapshot) size() int {
-	n := 0
-	for part := s; part != nil; part = part.base {
-		n += len(part.resources)
-	}
-	return n
-}
-
 func byTypeAndName(a, b *Resource) int {
 	return cmp.Or(cmp.Compare(a.TypeURL, b.TypeURL), cmp.Compare(a.Name, b.Name))
 }

@@ -136,15 +136,20 @@ func (st *stream) finish(err error) {
 	}
 }
 
+// join adds the stream to the group of its key. If the key is not published, its publisher can do so now.
 func (st *stream) join(key string) {
 	st.server.metrics.streams.Inc()
+	published := false
 	st.server.groups.withGroup(key, func(g *group) {
 		st.group = g
-		g.activate()
 		g.streams = append(g.streams, st)
 		st.scheduleExpiryCheck()
+		published = g.published
 	})
 	st.server.identities.add(st)
+	if !published {
+		st.server.opts.Observer.Connected(key)
+	}
 }
 
 func (st *stream) leave() {

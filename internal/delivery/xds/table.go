@@ -194,8 +194,13 @@ func (s state) fill(sorted []*Resource) {
 	}
 }
 
-// replace replaces the state with the snapshot, and returns the changes. The state may be empty.
+// replace replaces the state with the snapshot, and returns the changes. It returns none for a state without tables,
+// which no subscription refers to.
 func (s state) replace(snapshot *Snapshot) []change {
+	if len(s) == 0 {
+		s.fill(snapshot.Resources())
+		return nil
+	}
 	var changed []change
 	for _, r := range snapshot.Resources() {
 		if c, ok := s.put(r); ok {
