@@ -17,7 +17,7 @@ import (
 type Publisher interface {
 	HasClients(key string) bool
 	Publish(key string, snapshot *xds.Snapshot, since time.Time)
-	Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool
+	Update(key string, u *xds.Update, since time.Time) bool
 	Unpublish(key string) bool
 	Remove(key string)
 	Disconnect(identity, key string) int

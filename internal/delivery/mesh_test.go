@@ -100,17 +100,17 @@ func (p *recordingPublisher) Publish(key string, s *xds.Snapshot, since time.Tim
 	p.Server.Publish(key, s, since)
 }
 
-func (p *recordingPublisher) Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool {
+func (p *recordingPublisher) Update(key string, u *xds.Update, since time.Time) bool {
 	var names []string
-	for _, r := range changed {
+	for _, r := range u.Changed {
 		names = append(names, " +"+r.Name)
 	}
-	for _, r := range removed {
+	for _, r := range u.Removed {
 		names = append(names, " -"+r.Name)
 	}
 	slices.Sort(names)
 	p.record("update " + key + strings.Join(names, ""))
-	return p.Server.Update(key, changed, removed, since)
+	return p.Server.Update(key, u, since)
 }
 
 func (p *recordingPublisher) Unpublish(key string) bool {

@@ -119,16 +119,17 @@ func (u update) replace(before, now resources) {
 	}
 }
 
-// lists returns the changed and the removed resources, unsorted.
-func (u update) lists() (changed []*xds.Resource, removed []xds.Ref) {
+// published returns the update with unsorted lists.
+func (u update) published() *xds.Update {
+	out := &xds.Update{}
 	for ref, r := range u {
 		if r == nil {
-			removed = append(removed, ref)
+			out.Removed = append(out.Removed, ref)
 		} else {
-			changed = append(changed, r)
+			out.Changed = append(out.Changed, r)
 		}
 	}
-	return changed, removed
+	return out
 }
 
 // updates are the pending updates of the clients of each outbound view.

@@ -3,7 +3,6 @@ package delivery
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -134,26 +133,26 @@ func (d *Deliverer) publish(w *workload, rendered []sidecar.Resource, since time
 // publishUpdates publishes the updates of outbound views to their clients, except for workloads that got a snapshot.
 // The list is sorted.
 func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since time.Time) {
-	type lists struct {
-		changed []*xds.Resource
-		removed []xds.Ref
+	type publication struct {
+		*workload
+		update *xds.Update
 	}
-	byWorkload := map[*workload]lists{}
+	var all []publication
 	for r, u := range pending {
 		if len(u) == 0 || len(r.clients) == 0 {
 			continue
 		}
-		var all lists
-		all.changed, all.removed = u.lists()
+		all = slices.Grow(all, len(r.clients))
+		published := u.published()
 		for w := range r.clients {
 			if _, done := slices.BinarySearchFunc(except, w.key, model.Key.Compare); !done {
-				byWorkload[w] = all
+				all = append(all, publication{w, published})
 			}
 		}
 	}
-	byKey := func(a, b *workload) int { return a.key.Compare(b.key) }
-	for _, w := range slices.SortedFunc(maps.Keys(byWorkload), byKey) {
-		d.publisher.Update(w.key.String(), byWorkload[w].changed, byWorkload[w].removed, since)
+	slices.SortFunc(all, func(a, b publication) int { return a.key.Compare(b.key) })
+	for _, p := range all {
+		d.publisher.Update(p.key.String(), p.update, since)
 	}
 }
 

@@ -100,10 +100,10 @@ func serveInProcess() {
 			fmt.Println("ok")
 		case "change": // change one endpoint for all workloads
 			round, _ := strconv.Atoi(order[1])
-			r := realEndpoints(round%services, 1+round)
+			u := &Update{Changed: []*Resource{realEndpoints(round%services, 1+round)}}
 			since := time.Now()
 			for k := range keys {
-				s.Update("w"+strconv.Itoa(k), []*Resource{r}, nil, since)
+				s.Update("w"+strconv.Itoa(k), u, since)
 			}
 			fmt.Println("ok")
 		case "memory": // print heap and stacks in use, and resident memory, in bytes

@@ -105,7 +105,9 @@ func (r *testServer) churn(t *testing.T, lasts time.Duration) int {
 			case 1:
 				r.Publish(key, snapshot(t, changed, one(EndpointType, changed.Name+"@1")), time.Time{})
 			default:
-				r.Update(key, []*Resource{changed}, []Ref{{ClusterType, fmt.Sprint("c", rng.IntN(20))}}, time.Time{})
+				r.Update(key, &Update{
+					Changed: []*Resource{changed}, Removed: []Ref{{ClusterType, fmt.Sprint("c", rng.IntN(20))}},
+				}, time.Time{})
 			}
 			runtime.Gosched()
 		}

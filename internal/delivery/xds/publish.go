@@ -92,24 +92,34 @@ func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 	wakeUp(touched)
 }
 
-// Update changes and removes some resources of a key, at a cost proportional to the change. A resource in both lists
-// is changed. Before the first Publish of the key, Update does nothing and returns false. Time to ACK is measured
-// from since, as in Publish.
-func (s *Server) Update(key string, changed []*Resource, removed []Ref, since time.Time) bool {
+// Update is a change of some resources. A resource that is changed and removed is changed. It may be used for several
+// keys, one after the other.
+type Update struct {
+	Changed []*Resource
+	Removed []Ref
+	places  []place // of the changed resources, in the tables of the last key
+}
+
+// Update changes and removes some resources of a key, at a cost proportional to the change. Before the first Publish of
+// the key, Update does nothing and returns false. Time to ACK is measured from since, as in Publish.
+func (s *Server) Update(key string, u *Update, since time.Time) bool {
 	ok := false
 	var touched []*stream
+	if u.places == nil {
+		u.places = make([]place, len(u.Changed))
+	}
 	s.groups.withGroup(key, func(g *group) {
 		if ok = g.published; !ok {
 			return
 		}
-		var all []change
-		for _, ref := range removed {
+		all := make([]change, 0, len(u.Changed)+len(u.Removed))
+		for _, ref := range u.Removed {
 			if c, did := g.state.remove(ref); did {
 				all = append(all, c)
 			}
 		}
-		for _, r := range changed {
-			if c, did := g.state.put(r); did {
+		for i, r := range u.Changed {
+			if c, did := g.state.put(r, &u.places[i]); did {
 				all = append(all, c)
 			}
 		}

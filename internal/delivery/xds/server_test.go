@@ -75,8 +75,10 @@ func deltaADS(t *testing.T) {
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return len(c.has(ClusterType)) == 1 && len(c.has(RouteType)) == 1 })
-	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}},
-		time.Time{}) {
+	update := &Update{
+		Changed: []*Resource{text(ClusterType, "d", "1")}, Removed: []Ref{{RouteType, "r"}, {RouteType, "never"}},
+	}
+	if !r.Update("blue", update, time.Time{}) {
 		t.Error("no update")
 	}
 	eventually(t, "the change", func() bool { return len(c.has(ClusterType)) == 2 && len(c.has(RouteType)) == 0 })
@@ -95,7 +97,7 @@ func deltaADS(t *testing.T) {
 
 func nothingSentBeforeFirstPublish(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
-	if r.Update("blue", []*Resource{text(ClusterType, "c", "1")}, nil, time.Time{}) {
+	if r.Update("blue", &Update{Changed: []*Resource{text(ClusterType, "c", "1")}}, time.Time{}) {
 		t.Error("updated what was never published")
 	}
 	c := r.connect(t, "blue")

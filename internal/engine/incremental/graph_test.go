@@ -25,6 +25,7 @@ type familyRules struct {
 	children *Relation[string, string] // name: names of children
 	report   *Relation[string, string] // name: summary
 	count    *Relation[int, string]    // number of children: names
+	shared   *Relation[string, string] // name: facts of the persons, if there are several
 }
 
 func newFamilyRules() *familyRules { return shuffledFamilyRules(nil) }
@@ -36,7 +37,7 @@ func shuffledFamilyRules(random *rand.Rand) *familyRules {
 		g: g, people: newTestRelation[string, string](g, "people"), names: newTestRelation[string, string](g, "names"),
 		parents:  newTestRelation[string, string](g, "parents"),
 		children: newTestRelation[string, string](g, "children"), report: newTestRelation[string, string](g, "report"),
-		count: newTestRelation[int, string](g, "count"),
+		count: newTestRelation[int, string](g, "count"), shared: newTestRelation[string, string](g, "shared"),
 	}
 	r := NewRule(g, "claim")
 	Each(r, f.people, Emits(r, f.names), func(names *Emitter[string, string], person string, values []string) {
@@ -52,6 +53,8 @@ func shuffledFamilyRules(random *rand.Rand) *familyRules {
 	Each(r, f.children, Emits(r, f.count), func(count *Emitter[int, string], name string, values []string) {
 		count.Emit(len(values), name)
 	})
+	r = NewRule(g, "shared")
+	EachSeveral(r, f.names, sharedRule{Reads(r, f.people), Emits(r, f.shared)}, sharedRule.evaluate)
 	if random != nil {
 		g.Shuffle(random.Shuffle)
 	}
@@ -69,6 +72,21 @@ func (r parentRule) evaluate(name string, persons []string) {
 	_, parent, _ := strings.Cut(fact, " ")
 	r.parents.Emit(name, parent)
 	r.children.Emit(parent, name)
+}
+
+type sharedRule struct {
+	people *Reader[string, string]
+	shared *Emitter[string, string]
+}
+
+func (r sharedRule) evaluate(name string, persons []string) {
+	if len(persons) < 2 {
+		panic("evaluated for " + fmt.Sprint(persons))
+	}
+	for _, person := range persons {
+		fact, _ := r.people.ReadFirst(person)
+		r.shared.Emit(name, person+" "+fact)
+	}
 }
 
 type grandparentRule struct {
@@ -119,6 +137,12 @@ func TestIncrementalEqualsFullEvaluation(t *testing.T) {
 			if got, want := contents(f.count), contents(fresh.count); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d: counts: with %v, incremental %v, full %v", seed, facts, got, want)
 			}
+			if p := f.g.Panics(); len(p) > 0 {
+				t.Fatalf("seed %d: %+v", seed, p)
+			}
+			if got, want := contents(f.shared), contents(fresh.shared); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: shared names: with %v, incremental %v, full %v", seed, facts, got, want)
+			}
 			after := contents(f.report)
 			changed := f.report.TakeChanged()
 			for _, name := range slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after))) {
@@ -133,7 +157,7 @@ func TestIncrementalEqualsFullEvaluation(t *testing.T) {
 		}
 		f.g.Run()
 		if n := f.people.slots.used + f.names.slots.used + f.parents.slots.used + f.children.slots.used +
-			f.report.slots.used + f.count.slots.used; n != 0 {
+			f.report.slots.used + f.count.slots.used + f.shared.slots.used; n != 0 {
 			t.Fatalf("seed %d: %d slots are left without facts", seed, n)
 		}
 	}
@@ -156,8 +180,8 @@ func TestEvaluationsPerChange(t *testing.T) {
 			}
 			f.people.Set("younger", "n7 n5") // p7 has the name: no effect
 			f.g.Run()
-			if n := f.g.Evaluations() - start; n != 2 {
-				t.Errorf("%d evaluations for a claim that fails, want those of claim and parent", n)
+			if n := f.g.Evaluations() - start; n != 3 {
+				t.Errorf("%d evaluations for a claim that fails, want those of claim, parent and shared", n)
 			}
 			start = f.g.Evaluations()
 			f.people.Set("p7", "n7 n4")

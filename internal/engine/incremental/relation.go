@@ -9,10 +9,10 @@ type Relation[K comparable, V any] struct {
 	compare func(a, b V) int
 	equal   func(a, b V) bool
 	slots   slotSet[K, V]
-	// sources are the rules that are evaluated for each key.
-	sources []*Rule
-	tracked bool
-	changed map[K]struct{}
+	// sources are the rules that are evaluated for each key, severalSources those for keys with several entries.
+	sources, severalSources []*Rule
+	tracked                 bool
+	changed                 map[K]struct{}
 }
 
 // NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the

@@ -18,7 +18,7 @@ type Rule struct {
 	evaluated *cell
 	slots     []anySlot
 	emissions []anyEntry
-	// evaluateAt evaluates the rule for the key of a slot. It reports false if the slot has no entries.
+	// evaluateAt evaluates the rule for the key of a slot. It reports false if the slot has too few entries.
 	evaluateAt func(anySlot) bool
 	// subject returns the key of a slot and its first entry.
 	subject func(anySlot) (key, value any)
@@ -155,14 +155,27 @@ func (r *Rule) mustRun(relation *declarations) {
 // handles in its fields. Each panics if a handle in access is nil or belongs to another rule, and if access holds a
 // relation or a graph.
 func Each[A any, K comparable, V any](r *Rule, source *Relation[K, V], access A, f func(access A, key K, values []V)) {
+	complete(r, source, access, 1, f)
+	source.sources = append(source.sources, r)
+}
+
+// EachSeveral completes a rule like Each, but f is evaluated for keys with several entries only. Other keys need no
+// memory for the rule.
+func EachSeveral[A any, K comparable, V any](r *Rule, source *Relation[K, V], access A,
+	f func(access A, key K, values []V)) {
+	complete(r, source, access, 2, f)
+	source.severalSources = append(source.severalSources, r)
+}
+
+func complete[A any, K comparable, V any](r *Rule, source *Relation[K, V], access A, least int,
+	f func(access A, key K, values []V)) {
 	checkAccess(r, access)
 	r.declareRead(&source.declarations)
 	r.complete = true
-	source.sources = append(source.sources, r)
 	r.evaluateAt = func(at anySlot) bool {
 		s := at.(*slot[K, V])
 		s.update()
-		if s.empty() {
+		if len(s.values()) < least {
 			return false
 		}
 		f(access, s.key, s.values())

@@ -24,6 +24,8 @@ type entries[K comparable, V any] struct {
 	stale bool
 	// values are those of the list at the last update.
 	values []V
+	// cells are the evaluations of rules for keys with several entries, as those of the slot.
+	cells []cell
 }
 
 // anySlot is a slot of a relation of any type.
@@ -155,17 +157,26 @@ func (s *slot[K, V]) markChanged() {
 		r.changed[s.key] = struct{}{}
 	}
 	s.readers.enqueue()
-	if s.cells == nil && len(r.sources) > 0 {
-		s.cells = make([]cell, len(r.sources))
+	s.cells = s.enqueue(s.cells, r.sources)
+	if s.several != nil {
+		s.several.cells = s.enqueue(s.several.cells, r.severalSources)
 	}
-	for i, rule := range r.sources {
-		c := &s.cells[i]
+	s.removeIfUnused()
+}
+
+// enqueue schedules the evaluations of rules for the key. cells are those of the last time, or nil.
+func (s *slot[K, V]) enqueue(cells []cell, rules []*Rule) []cell {
+	if cells == nil && len(rules) > 0 {
+		cells = make([]cell, len(rules))
+	}
+	for i, rule := range rules {
+		c := &cells[i]
 		if c.rule == nil {
 			c.rule, c.at = rule, s
 		}
 		c.enqueue()
 	}
-	s.removeIfUnused()
+	return cells
 }
 
 // update sorts the entries after changes.
@@ -202,15 +213,24 @@ func (s *slot[K, V]) dropReader(c *cell) { s.readers.drop(c); s.removeIfUnused()
 // removeIfUnused removes the slot from its relation. The evaluations for its key are there until they have seen that it
 // has no entries.
 func (s *slot[K, V]) removeIfUnused() {
-	if s.empty() && s.cells == nil && s.readers.empty() {
+	if s.empty() && s.cells == nil && (s.several == nil || s.several.cells == nil) && s.readers.empty() {
 		s.relation.slots.remove(s)
 	}
 }
 
 func (s *slot[K, V]) dropCell(c *cell) {
 	*c = cell{}
-	if !slices.ContainsFunc(s.cells, func(c cell) bool { return c.rule != nil }) {
-		s.cells = nil
-		s.removeIfUnused()
+	s.cells = withoutUnused(s.cells)
+	if s.several != nil {
+		s.several.cells = withoutUnused(s.several.cells)
 	}
+	s.removeIfUnused()
+}
+
+// withoutUnused returns nil if all cells are unused.
+func withoutUnused(cells []cell) []cell {
+	if slices.ContainsFunc(cells, func(c cell) bool { return c.rule != nil }) {
+		return cells
+	}
+	return nil
 }

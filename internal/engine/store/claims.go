@@ -34,14 +34,11 @@ func describe(what string) func(model.Key) string {
 func addClaimRule[K comparable, V any](m *Mesh, g *incremental.Graph, items *incremental.Relation[K, V],
 	describe func(K) string, origin func(V) model.Origin) {
 	r := incremental.NewRule(g, "claims of "+items.Name())
-	incremental.Each(r, items, &claimRule[K, V]{describe, origin, incremental.Reads(r, items), m.EmitsFindings(r)},
+	incremental.EachSeveral(r, items, &claimRule[K, V]{describe, origin, incremental.Reads(r, items), m.EmitsFindings(r)},
 		(*claimRule[K, V]).evaluate)
 }
 
 func (r *claimRule[K, V]) evaluate(key K, all []V) {
-	if len(all) == 1 {
-		return
-	}
 	owners := r.claims.Owners(key)
 	older := r.origin(all[0])
 	for i, item := range all {
