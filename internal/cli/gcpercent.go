@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// The heap of the control plane may grow by leastGCPercent between collections: most of it is the mesh, which is
-// long-lived. With Go's default of 100 the process uses a third more memory. A small heap may grow by smallGrowth, up to
-// Go's default: a collection costs more than the memory. While collections are frequent, as when many clients connect at
-// once, a heap of more than largeHeap may grow by busyGCPercent: the garbage is gone soon, and a low percentage doubles
-// the CPU time. A smaller one may not: clients that send much make much garbage, too.
+// The heap of the control plane may grow by quietGCPercent between collections: most of it is the mesh, which is
+// long-lived. With Go's default of 100 the process uses a third more memory. While collections are frequent, as when
+// many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low
+// percentage doubles the CPU time. A heap of up to largeHeap may then not grow by more than busyGrowth: clients that
+// send much make much garbage, too. A larger one grows by leastBusyGCPercent.
 const (
-	leastGCPercent        = 25
-	busyGCPercent         = 50
-	maxGCPercent          = 100
-	smallGrowth    uint64 = 20 << 20 // bytes
-	largeHeap      uint64 = 128 << 20
+	quietGCPercent            = 25
+	leastBusyGCPercent        = 50
+	busyGCPercent             = 100
+	busyGrowth         uint64 = 20 << 20 // bytes
+	largeHeap          uint64 = 128 << 20
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
 )
@@ -26,7 +26,7 @@ const (
 // adaptGCPercent adapts GOGC until the context ends. Go's default applies before: the heap grows fast. It returns the
 // memory of the start, and of each time of frequent collections, to the operating system. An idle process is not woken.
 func adaptGCPercent(ctx context.Context) {
-	debug.SetGCPercent(leastGCPercent)
+	debug.SetGCPercent(quietGCPercent)
 	debug.FreeOSMemory()
 	collected := make(chan struct{}, 1)
 	afterCollections(ctx, func() {
@@ -36,12 +36,11 @@ func adaptGCPercent(ctx context.Context) {
 		}
 	})
 	go func() {
-		now := leastGCPercent
-		var frequency gcFrequency
+		frequency := gcFrequency{percent: quietGCPercent}
 		quiet := time.NewTimer(quietAfter)
 		defer quiet.Stop()
 		for {
-			ended := false
+			before := frequency.percent
 			select {
 			case <-ctx.Done():
 				return
@@ -49,13 +48,14 @@ func adaptGCPercent(ctx context.Context) {
 				frequency.collected(time.Now(), liveHeap())
 				quiet.Reset(quietAfter)
 			case <-quiet.C:
-				ended, frequency.frequent = frequency.frequent, false
+				frequency.percent = quietGCPercent
 			}
-			if next := frequency.percent(); next != now {
-				now = next
-				debug.SetGCPercent(now)
+			now := frequency.percent
+			if now == before {
+				continue
 			}
-			if ended {
+			debug.SetGCPercent(now)
+			if now == quietGCPercent {
 				debug.FreeOSMemory()
 			}
 		}
@@ -83,24 +83,20 @@ func liveHeap() uint64 {
 	return live[0].Value.Uint64()
 }
 
-// gcFrequency tells by which percentage the heap may grow, from its size and the time between collections.
+// gcFrequency tells by which percentage the heap may grow, from the time between collections.
 type gcFrequency struct {
-	last     time.Time // of the last collection
-	live     uint64    // size after it, in bytes
-	frequent bool
+	last    time.Time // of the last collection
+	percent int
 }
 
 // collected takes a collection into account, after which the heap has a size in bytes.
 func (f *gcFrequency) collected(now time.Time, live uint64) {
-	f.frequent = now.Sub(f.last) < quietAfter
-	f.last, f.live = now, live
-}
-
-// percent returns a multiple of 5: small changes of the heap do not change it.
-func (f *gcFrequency) percent() int {
-	if f.frequent && f.live > largeHeap {
-		return busyGCPercent
+	frequent := now.Sub(f.last) < quietAfter
+	f.last, f.percent = now, quietGCPercent
+	switch {
+	case frequent && live > largeHeap:
+		f.percent = leastBusyGCPercent
+	case frequent:
+		f.percent = max(quietGCPercent, int(min(busyGCPercent, 100*busyGrowth/max(1, live))))
 	}
-	small := min(maxGCPercent, 100*smallGrowth/max(1, f.live))
-	return max(leastGCPercent, int(small)/5*5)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A small heap may grow by 20 MiB, and a large one by more while collections are frequent.
+// TestGCPercent checks that frequent collections raise GOGC, unless the heap is large.
 func TestGCPercent(t *testing.T) {
 	var f gcFrequency
 	start := time.Now()
@@ -16,17 +16,18 @@ func TestGCPercent(t *testing.T) {
 		live    uint64
 		percent int
 	}{
-		{0, 0, maxGCPercent},
-		{quietAfter, 20 << 20, maxGCPercent},
-		{quietAfter + time.Second, 20 << 20, maxGCPercent},
-		{quietAfter + 2*time.Second, 48 << 20, 40},
-		{quietAfter + 2*time.Second, 128 << 20, leastGCPercent},
-		{quietAfter + 3*time.Second, 200 << 20, busyGCPercent},
-		{2*quietAfter + 3*time.Second, 200 << 20, leastGCPercent},
+		{0, 20 << 20, quietGCPercent},
+		{quietAfter, 20 << 20, quietGCPercent},
+		{quietAfter + time.Second, 20 << 20, busyGCPercent},
+		{quietAfter + 2*time.Second, 50 << 20, 40},
+		{quietAfter + 2*time.Second, 128 << 20, 25},
+		{quietAfter + 3*time.Second, 200 << 20, leastBusyGCPercent},
+		{quietAfter + 4*time.Second, 0, busyGCPercent},
+		{2*quietAfter + 4*time.Second, 20 << 20, quietGCPercent},
 	} {
 		f.collected(start.Add(step.after), step.live)
-		if f.percent() != step.percent {
-			t.Errorf("after %v: got %d, want %d", step.after, f.percent(), step.percent)
+		if f.percent != step.percent {
+			t.Errorf("after %v: got %d, want %d", step.after, f.percent, step.percent)
 		}
 	}
 }
