@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,10 +112,19 @@ func (f *fleet) add(ctx context.Context, i, workload int) error {
 	return nil
 }
 
-// start connects all clients. stop disconnects them and waits.
-func (f *fleet) start(ctx context.Context) (stop func()) {
+// firstClients are a sidecar of each workload and its agent, others are the other clients.
+func (f *fleet) firstClients() (first, others []*sidecar) {
+	for _, all := range [][]*sidecar{f.sidecars, f.agents} {
+		n := min(f.workloads, len(all))
+		first, others = append(first, all[:n]...), append(others, all[n:]...)
+	}
+	return first, others
+}
+
+// start connects clients. stop disconnects them and waits.
+func (f *fleet) start(ctx context.Context, clients []*sidecar) (stop func()) {
 	var stops []func()
-	for _, s := range slices.Concat(f.sidecars, f.agents) {
+	for _, s := range clients {
 		stops = append(stops, s.start(ctx))
 	}
 	return func() {

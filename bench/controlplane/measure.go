@@ -23,8 +23,10 @@ type result struct {
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	Wire float64 `json:"wire_bytes_per_change"`
-	// KB is the growth of the resident memory per connected client, sidecars and agents; LiveKB is the part on the live
-	// heap and stacks.
+	// First is the resident memory with a sidecar of each workload and its agent, in MB: what clients share is kept while
+	// there is one. KB is the growth of the resident memory per client after them; LiveKB is the part on the live heap and
+	// stacks.
+	First  float64 `json:"first_clients_mb"`
 	KB     float64 `json:"kb_per_client"`
 	LiveKB float64 `json:"live_kb_per_client"`
 	Cold   float64 `json:"cold_start_cpu_s"`
@@ -91,7 +93,7 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 		return nil, nil, err
 	}
 	server.profileCPU(ctx, "start", 10)
-	return &bench{c, p, server, f, s}, func() { server.stop(); c.stop() }, nil
+	return &bench{cluster: c, plane: p, server: server, fleet: f, size: s}, func() { server.stop(); c.stop() }, nil
 }
 
 // bench is a control plane with clients.
@@ -101,6 +103,10 @@ type bench struct {
 	server *server
 	fleet  *fleet
 	size
+	// With firstApart, connect connects a client of each workload before the others. shared is the resident memory with
+	// them, in bytes.
+	firstApart bool
+	shared     float64
 }
 
 // measureAll runs all measurements, with the given number of sequential changes.
@@ -108,11 +114,12 @@ func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
 	var idle float64
 	var err error
 	var leave func()
+	m.firstApart = true
 	if idle, r.Cold, leave, err = m.connect(ctx); err != nil {
 		return err
 	}
 	defer leave()
-	r.Base = idle / 1e6
+	r.Base, r.First = idle/1e6, m.shared/1e6
 	if err := errors.Join(m.server.settle(ctx), m.sequential(ctx, r, singly), m.server.settle(ctx)); err != nil {
 		return err
 	}
@@ -120,7 +127,9 @@ func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
 	if err != nil {
 		return err
 	}
-	r.KB = (steady - idle) / 1000 / m.fleet.connected()
+	if _, others := m.fleet.firstClients(); len(others) > 0 {
+		r.KB = (steady - m.shared) / 1000 / float64(len(others))
+	}
 	if err := errors.Join(m.concurrent(ctx, r), m.server.settle(ctx)); err != nil {
 		return err
 	}
@@ -161,7 +170,20 @@ func (m *bench) connect(ctx context.Context) (idle, cold float64, leave func(), 
 		return 0, 0, nil, err
 	}
 	synced := m.fleet.expect(m.clusters(m.plane))
-	leave = sync.OnceFunc(m.fleet.start(ctx))
+	first, others := m.fleet.firstClients()
+	leaveFirst, leaveOthers := m.fleet.start(ctx, first), func() {}
+	leave = sync.OnceFunc(func() { leaveFirst(); leaveOthers() })
+	if m.firstApart {
+		if err := m.server.settle(ctx); err != nil {
+			leave()
+			return 0, 0, nil, err
+		}
+		if m.shared, err = m.server.resident(ctx); err != nil {
+			leave()
+			return 0, 0, nil, err
+		}
+	}
+	leaveOthers = m.fleet.start(ctx, others)
 	if _, err := m.await(ctx, synced); err != nil {
 		leave()
 		return 0, 0, nil, fmt.Errorf("start: %w", err)

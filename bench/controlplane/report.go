@@ -38,6 +38,7 @@ func (r result) table(w io.Writer, s size) {
 	row("time from 1000 concurrent changes to the last ACK", "s", "", r.BurstSeconds, peer.BurstSeconds)
 	row("CPU from start until all clients are in sync", "s", "", r.Cold, peer.Cold)
 	row("resident memory without clients", "MB", "", r.Base, peer.Base)
+	row("resident memory with a client of each workload", "MB", "", r.First, peer.First)
 	_ = t.Flush() // errors of standard output are ignored
 }
 
