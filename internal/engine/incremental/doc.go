@@ -5,8 +5,8 @@
 // others. Out: relations with the entries that the rules derive from the facts, and their changed keys (TakeChanged).
 //
 // A relation maps keys to entries. A rule is evaluated once for each key of its source relation (Each), or for each
-// with several entries (EachSeveral). The graph records what each evaluation reads and emits. After changes of facts, Run
-// repeats the evaluations that read something that changed, and stops where an evaluation emits the same entries as
+// with several entries (EachSeveral). The graph records what each evaluation reads and emits. After changes of facts,
+// Run repeats the evaluations that read something that changed, and stops where an evaluation emits the same entries as
 // before. A rule must be a pure function of what it reads. The result then equals a full evaluation, for any order of
 // changes.
 //
