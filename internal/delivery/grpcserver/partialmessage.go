@@ -17,9 +17,10 @@ var chunks = sync.Pool{New: func() any { return new(chunk) }}
 // subscribes to thousands of names sends them for each type.
 var longMessages sync.Pool
 
-// longMessage returns an empty buffer for a message.
+// longMessage returns an empty buffer for a message, at most twice as large: a message that waits is charged with its
+// own size.
 func longMessage(size int) []byte {
-	if used, is := longMessages.Get().(*[]byte); is && cap(*used) >= size {
+	if used, is := longMessages.Get().(*[]byte); is && cap(*used) >= size && cap(*used) <= 2*size {
 		return (*used)[:0]
 	}
 	return make([]byte, 0, size)

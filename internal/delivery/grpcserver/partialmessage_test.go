@@ -57,3 +57,13 @@ func TestBuffersOfLongMessagesAreUsedAgain(t *testing.T) {
 	}
 	t.Error("no buffer is used again")
 }
+
+// A short message does not hold the buffer of a much longer one, for which it is not charged.
+func TestBuffersOfLongMessagesAreNotTooLarge(t *testing.T) {
+	for range 100 { // the pool may drop some buffers
+		release(make([]byte, 10*chunkSize))
+		if message := longMessage(2 * chunkSize); cap(message) > 4*chunkSize {
+			t.Fatalf("a message of %d bytes has a buffer of %d", 2*chunkSize, cap(message))
+		}
+	}
+}
