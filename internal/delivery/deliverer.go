@@ -17,7 +17,7 @@ import (
 type Publisher interface {
 	HasClients(key string) bool
 	Publish(key string, snapshot *xds.Snapshot, since time.Time)
-	Update(key string, u *xds.Update, since time.Time) bool
+	Update(keys []string, u *xds.Update, since time.Time) (updated int)
 	Unpublish(key string) bool
 	Remove(key string)
 	Disconnect(identity, key string) int

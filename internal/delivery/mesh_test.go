@@ -100,7 +100,7 @@ func (p *recordingPublisher) Publish(key string, s *xds.Snapshot, since time.Tim
 	p.Server.Publish(key, s, since)
 }
 
-func (p *recordingPublisher) Update(key string, u *xds.Update, since time.Time) bool {
+func (p *recordingPublisher) Update(keys []string, u *xds.Update, since time.Time) int {
 	var names []string
 	for _, r := range u.Changed {
 		names = append(names, " +"+r.Name)
@@ -109,8 +109,10 @@ func (p *recordingPublisher) Update(key string, u *xds.Update, since time.Time) 
 		names = append(names, " -"+r.Name)
 	}
 	slices.Sort(names)
-	p.record("update " + key + strings.Join(names, ""))
-	return p.Server.Update(key, u, since)
+	for _, key := range keys {
+		p.record("update " + key + strings.Join(names, ""))
+	}
+	return p.Server.Update(keys, u, since)
 }
 
 func (p *recordingPublisher) Unpublish(key string) bool {

@@ -30,6 +30,8 @@ type outboundView struct {
 	published *sharedResources // nil without clients
 	// users are the workloads that ask for the outbound view, clients those that are published with it.
 	users, clients map[*workload]struct{}
+	// keys are those of the clients at the publisher, sorted; nil if the clients changed.
+	keys []string
 }
 
 // sharedResources are the resources of an outbound view, besides those of bindings, which are in its ports. Those of a
@@ -70,6 +72,36 @@ func (d *Deliverer) outboundView(key model.OutboundKey) *outboundView {
 		d.outbound[key] = r
 	}
 	return r
+}
+
+func (r *outboundView) addClient(w *workload) {
+	if _, known := r.clients[w]; !known {
+		r.clients[w], r.keys = struct{}{}, nil
+	}
+}
+
+func (r *outboundView) removeClient(w *workload) {
+	delete(r.clients, w)
+	r.keys = nil
+}
+
+// clientKeys returns the sorted keys of the clients at the publisher, except for those of some workloads.
+func (r *outboundView) clientKeys(except []model.Key) []string {
+	if r.keys == nil {
+		r.keys = make([]string, 0, len(r.clients))
+		for w := range r.clients {
+			r.keys = append(r.keys, w.key.String())
+		}
+		slices.Sort(r.keys)
+	}
+	if len(except) == 0 {
+		return r.keys
+	}
+	skip := map[string]bool{}
+	for _, key := range except {
+		skip[key.String()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(r.keys), func(key string) bool { return skip[key] })
 }
 
 // dropUnused drops the resources of an outbound view that no workload is published with, and the outbound view without

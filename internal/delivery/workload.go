@@ -121,9 +121,9 @@ func (d *Deliverer) publish(w *workload, rendered []sidecar.Resource, since time
 		return err
 	}
 	w.own, w.outbound = own, r
-	r.clients[w] = struct{}{}
+	r.addClient(w)
 	if before != nil && before != r {
-		delete(before.clients, w)
+		before.removeClient(w)
 		d.dropUnused(before)
 	}
 	d.publisher.Publish(w.key.String(), snapshot, since)
@@ -131,28 +131,11 @@ func (d *Deliverer) publish(w *workload, rendered []sidecar.Resource, since time
 }
 
 // publishUpdates publishes the updates of outbound views to their clients, except for workloads that got a snapshot.
-// The list is sorted.
 func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since time.Time) {
-	type publication struct {
-		*workload
-		update *xds.Update
-	}
-	var all []publication
 	for r, u := range pending {
-		if len(u) == 0 || len(r.clients) == 0 {
-			continue
+		if len(u) > 0 && len(r.clients) > 0 {
+			d.publisher.Update(r.clientKeys(except), u.published(), since)
 		}
-		all = slices.Grow(all, len(r.clients))
-		published := u.published()
-		for w := range r.clients {
-			if _, done := slices.BinarySearchFunc(except, w.key, model.Key.Compare); !done {
-				all = append(all, publication{w, published})
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b publication) int { return a.key.Compare(b.key) })
-	for _, p := range all {
-		d.publisher.Update(p.key.String(), p.update, since)
 	}
 }
 
@@ -184,7 +167,7 @@ func (d *Deliverer) removeWorkload(w *workload) {
 func (d *Deliverer) unpublish(w *workload) {
 	if r := w.outbound; r != nil {
 		w.own, w.outbound = nil, nil
-		delete(r.clients, w)
+		r.removeClient(w)
 		d.dropUnused(r)
 	}
 }

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,17 @@ func (c *WorkerPool) Wake(t *Task) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.add(t)
+	}
+}
+
+// WakeAll schedules tasks like Wake, at less cost for many of them.
+func (c *WorkerPool) WakeAll(tasks iter.Seq[*Task]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range tasks {
+		if t.wake() {
+			c.add(t)
+		}
 	}
 }
 

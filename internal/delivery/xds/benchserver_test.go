@@ -101,10 +101,11 @@ func serveInProcess() {
 		case "change": // change one endpoint for all workloads
 			round, _ := strconv.Atoi(order[1])
 			u := &Update{Changed: []*Resource{realEndpoints(round%services, 1+round)}}
-			since := time.Now()
+			var all []string
 			for k := range keys {
-				s.Update("w"+strconv.Itoa(k), u, since)
+				all = append(all, "w"+strconv.Itoa(k))
 			}
+			s.Update(all, u, time.Now())
 			fmt.Println("ok")
 		case "memory": // print heap and stacks in use, and resident memory, in bytes
 			for range 5 { // each GC halves oversized stacks

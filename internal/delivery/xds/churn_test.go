@@ -105,7 +105,7 @@ func (r *testServer) churn(t *testing.T, lasts time.Duration) int {
 			case 1:
 				r.Publish(key, snapshot(t, changed, one(EndpointType, changed.Name+"@1")), time.Time{})
 			default:
-				r.Update(key, &Update{
+				r.Update([]string{key}, &Update{
 					Changed: []*Resource{changed}, Removed: []Ref{{ClusterType, fmt.Sprint("c", rng.IntN(20))}},
 				}, time.Time{})
 			}

@@ -181,14 +181,14 @@ func followsChanges(t *testing.T, binary, apiType string) {
 		served = true
 	}
 	reaches("the first request", "one")
-	r.Update("sidecar", &Update{Changed: []*Resource{greeterEndpoints(t, "a", two)}}, time.Time{})
+	r.Update([]string{"sidecar"}, &Update{Changed: []*Resource{greeterEndpoints(t, "a", two)}}, time.Time{})
 	reaches("other endpoints", "two")
 	publish(greeterCluster(t, "a", 2*time.Second), two)
 	publish(greeterCluster(t, "b", time.Second), one)
 	reaches("another cluster, after the first one changed", "one")
 
 	bad := resource(t, "greeter-route", invalidRoute())
-	r.Update("sidecar", &Update{Changed: []*Resource{bad}}, time.Time{})
+	r.Update([]string{"sidecar"}, &Update{Changed: []*Resource{bad}}, time.Time{})
 	eventually(t, "Envoy NACKs the route", func() bool {
 		all := strings.Join(h.list(), "\n")
 		return strings.Contains(all, `nack sidecar route ["greeter-route"]`)

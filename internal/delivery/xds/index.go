@@ -1,6 +1,9 @@
 package xds
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // index is a hash table from names to numbers with linear probing. It stores only the numbers; the names are in the
 // table. A Go map would take several times the memory, for each workload with a thousand destinations.
@@ -40,6 +43,8 @@ func (x *index) reserve(names int) {
 	}
 	x.cells = make([]uint32, size)
 }
+
+func (x *index) clone() index { return index{cells: slices.Clone(x.cells), used: x.used} }
 
 // add adds a name that is not in the index.
 func (x *index) add(name string, number uint32, nameOf func(uint32) string) {

@@ -121,7 +121,7 @@ func TestProxylessGRPC(t *testing.T) {
 			return err == nil && got == want
 		})
 	}
-	r.Update("client", &Update{Changed: []*Resource{greeterEndpoints(t, "one", two)}}, time.Time{})
+	r.Update([]string{"client"}, &Update{Changed: []*Resource{greeterEndpoints(t, "one", two)}}, time.Time{})
 	reaches("endpoints moved to the second backend", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.Publish("client", snapshot(t, greeterListener(t, ""), greeterRoute(t, "two"),
 		greeterCluster(t, "two", time.Second), greeterEndpoints(t, "two", one)), time.Time{})

@@ -87,60 +87,74 @@ func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 	s.groups.withGroup(key, func(g *group) {
 		first := !g.published
 		g.published = true
-		touched = g.markChanged(g.state.replace(snapshot), first, since)
+		touched = g.markChanged(nil, g.state.replace(snapshot), first, orNow(since))
 	})
-	wakeUp(touched)
+	s.wakeAll(touched)
 }
 
-// Update is a change of some resources. A resource that is changed and removed is changed. It may be used for several
-// keys, one after the other.
+// Update is a change of some resources. A resource that is changed and removed is changed.
 type Update struct {
 	Changed []*Resource
 	Removed []Ref
-	places  []place // of the changed resources, in the tables of the last key
 }
 
-// Update changes and removes some resources of a key, at a cost proportional to the change. Before the first Publish of
-// the key, Update does nothing and returns false. Time to ACK is measured from since, as in Publish.
-func (s *Server) Update(key string, u *Update, since time.Time) bool {
-	ok := false
+// wakeBatch is the number of streams that Update wakes at once: a wake has a fixed cost, and the first streams send while
+// others are marked.
+const wakeBatch = 32
+
+// Update changes and removes some resources of several keys, at a cost proportional to the change. It skips keys before
+// their first Publish, and returns the number of the others. Time to ACK is measured from since, as in Publish.
+func (s *Server) Update(keys []string, u *Update, since time.Time) (updated int) {
+	since = orNow(since)
+	places := make([]place, len(u.Changed)) // in the tables of the last key
+	var changes []change
 	var touched []*stream
-	if u.places == nil {
-		u.places = make([]place, len(u.Changed))
+	for _, key := range keys {
+		g := s.groups.find(key)
+		if g == nil {
+			continue
+		}
+		g.mu.Lock()
+		if g.published {
+			updated++
+			changes = g.state.update(u, places, changes[:0])
+			touched = g.markChanged(touched, changes, false, since)
+		}
+		g.mu.Unlock()
+		if len(touched) >= wakeBatch {
+			s.wakeAll(touched)
+			touched = touched[:0]
+		}
 	}
-	s.groups.withGroup(key, func(g *group) {
-		if ok = g.published; !ok {
-			return
-		}
-		all := make([]change, 0, len(u.Changed)+len(u.Removed))
-		for _, ref := range u.Removed {
-			if c, did := g.state.remove(ref); did {
-				all = append(all, c)
-			}
-		}
-		for i, r := range u.Changed {
-			if c, did := g.state.put(r, &u.places[i]); did {
-				all = append(all, c)
-			}
-		}
-		touched = g.markChanged(all, false, since)
-	})
-	wakeUp(touched)
-	if !ok {
-		s.forgetIfUnused(key)
-	}
-	return ok
+	s.wakeAll(touched)
+	return updated
 }
 
-func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
-
-// markChanged marks the changes in all streams. It returns the streams to wake after the lock is released. On the
-// first publish, these are all streams.
-func (g *group) markChanged(changes []change, firstPublish bool, since time.Time) []*stream {
-	if since.IsZero() {
-		since = time.Now()
+// update applies an update and appends the changes. places are those of the changed resources in another state.
+func (s state) update(u *Update, places []place, changes []change) []change {
+	for _, ref := range u.Removed {
+		if c, did := s.remove(ref); did {
+			changes = append(changes, c)
+		}
 	}
-	touched := make([]*stream, 0, len(g.streams))
+	for i, r := range u.Changed {
+		if c, did := s.put(r, &places[i]); did {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+func orNow(since time.Time) time.Time {
+	if since.IsZero() {
+		return time.Now()
+	}
+	return since
+}
+
+// markChanged marks the changes in all streams, and appends the streams to wake after the lock is released. On the
+// first publish, these are all streams.
+func (g *group) markChanged(touched []*stream, changes []change, firstPublish bool, since time.Time) []*stream {
 	for _, st := range g.streams {
 		affected := firstPublish
 		for _, c := range changes {
@@ -153,12 +167,6 @@ func (g *group) markChanged(changes []change, firstPublish bool, since time.Time
 		}
 	}
 	return touched
-}
-
-func wakeUp(all []*stream) {
-	for _, st := range all {
-		st.wakeUp()
-	}
 }
 
 // Remove removes a key and closes the streams of its clients. The clients keep their configuration. When they

@@ -1,9 +1,24 @@
 package xds
 
-import "time"
+import (
+	"time"
+
+	"anymesh.dev/anymesh/internal/delivery/socket"
+)
 
 // wakeUp schedules the write task of the stream.
 func (st *stream) wakeUp() { st.server.workers.Wake(&st.writeTask) }
+
+// wakeAll schedules the write tasks of streams.
+func (s *Server) wakeAll(streams []*stream) {
+	s.workers.WakeAll(func(yield func(*socket.Task) bool) {
+		for _, st := range streams {
+			if !yield(&st.writeTask) {
+				return
+			}
+		}
+	})
+}
 
 // sendPending sends responses until none is pending or the stream is closed.
 func (st *stream) sendPending() {

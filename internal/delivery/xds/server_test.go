@@ -78,7 +78,7 @@ func deltaADS(t *testing.T) {
 	update := &Update{
 		Changed: []*Resource{text(ClusterType, "d", "1")}, Removed: []Ref{{RouteType, "r"}, {RouteType, "never"}},
 	}
-	if !r.Update("blue", update, time.Time{}) {
+	if r.Update([]string{"blue"}, update, time.Time{}) != 1 {
 		t.Error("no update")
 	}
 	eventually(t, "the change", func() bool { return len(c.has(ClusterType)) == 2 && len(c.has(RouteType)) == 0 })
@@ -97,7 +97,7 @@ func deltaADS(t *testing.T) {
 
 func nothingSentBeforeFirstPublish(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
-	if r.Update("blue", &Update{Changed: []*Resource{text(ClusterType, "c", "1")}}, time.Time{}) {
+	if r.Update([]string{"blue"}, &Update{Changed: []*Resource{text(ClusterType, "c", "1")}}, time.Time{}) != 0 {
 		t.Error("updated what was never published")
 	}
 	c := r.connect(t, "blue")

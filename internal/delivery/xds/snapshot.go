@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Snapshot is the full set of resources of one workload. It is immutable.
 type Snapshot struct {
 	base      *Snapshot   // more resources, which other snapshots may share; nil if there are none
 	resources []*Resource // sorted by type, then name
+
+	// tables are those of a state with the snapshot, made when the first state is filled with it. They are only copied.
+	tables state
+	once   sync.Once
 }
 
 // NewSnapshot creates a snapshot of resources in any order. Two resources of one type and name are an error.

@@ -82,7 +82,7 @@ func sotwADS(t *testing.T) {
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return slices.Equal(c.received(), []string{"cluster c@1", "route r@1"}) })
-	r.Update("blue", &Update{Changed: []*Resource{one(ClusterType, "d@1")}}, time.Time{})
+	r.Update([]string{"blue"}, &Update{Changed: []*Resource{one(ClusterType, "d@1")}}, time.Time{})
 	eventually(t, "all clusters", func() bool { return slices.Equal(c.received()[2:], []string{"cluster c@1 d@1"}) })
 	eventually(t, "all acknowledged in the status", func() bool {
 		all := r.Clients()

@@ -188,21 +188,45 @@ func (s state) remove(ref Ref) (change, bool) {
 	return change{t, n, old}, true
 }
 
-// fill adds sorted resources to an empty state.
-func (s state) fill(sorted []*Resource) {
-	for left := sorted; len(left) > 0; {
-		typeURL, n := left[0].TypeURL, 1
-		for n < len(left) && left[n].TypeURL == typeURL {
-			n++
+// fill adds a snapshot to an empty state. The resources that it shares with other snapshots are not added one by one:
+// their tables are copied.
+func (s state) fill(snapshot *Snapshot) {
+	more := map[string]int{}
+	for _, r := range snapshot.resources {
+		more[r.TypeURL]++
+	}
+	if base := snapshot.base; base != nil {
+		base.once.Do(func() {
+			base.tables = state{}
+			base.tables.fill(base)
+		})
+		for typeURL, t := range base.tables {
+			s[typeURL] = t.clone(more[typeURL])
 		}
-		t := s.of(typeURL)
-		t.slots = make([]*Resource, 0, n)
-		t.index.reserve(n)
-		for _, r := range left[:n] {
-			t.assign(r)
-			t.digest += r.digest
+	}
+	for typeURL, n := range more {
+		if s[typeURL] == nil {
+			s[typeURL] = newTable(n)
 		}
-		left = left[n:]
+	}
+	for _, r := range snapshot.resources {
+		t := s[r.TypeURL]
+		t.assign(r)
+		t.digest += r.digest
+	}
+}
+
+// newTable returns an empty table with room for so many resources.
+func newTable(resources int) *table {
+	t := &table{slots: make([]*Resource, 0, resources)}
+	t.index.reserve(resources)
+	return t
+}
+
+// clone returns a table with the same resources, without clients, and with room for more.
+func (t *table) clone(more int) *table {
+	return &table{
+		index: t.index.clone(), slots: append(make([]*Resource, 0, len(t.slots)+more), t.slots...), digest: t.digest,
 	}
 }
 
@@ -210,7 +234,7 @@ func (s state) fill(sorted []*Resource) {
 // which no subscription refers to.
 func (s state) replace(snapshot *Snapshot) []change {
 	if len(s) == 0 {
-		s.fill(snapshot.Resources())
+		s.fill(snapshot)
 		return nil
 	}
 	var changed []change

@@ -45,7 +45,7 @@ func TestPublishForFirstClient(t *testing.T) {
 		c.conn.Close()
 		second.conn.Close()
 		eventually(t, "no clients", func() bool { return !r.HasClients("blue") })
-		if !r.Unpublish("blue") || r.Update("blue", &Update{}, time.Time{}) || len(r.groups.all()) != 0 {
+		if !r.Unpublish("blue") || r.Update([]string{"blue"}, &Update{}, time.Time{}) != 0 || len(r.groups.all()) != 0 {
 			t.Error("still published")
 		}
 		content.Store(each.content)
