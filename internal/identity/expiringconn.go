@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"anymesh.dev/anymesh/internal/timerslack"
 )
 
 // CloseOnCertificateExpiry wraps the listener of a server that uses ServingCertificate.MutualTLSConfig. A connection
@@ -63,7 +65,7 @@ func (c *expiringConn) closeAt(t time.Time) {
 		_ = c.Conn.Close() // the connection is unusable in any case
 		return
 	}
-	c.timer = time.AfterFunc(min(left, expiryCheckInterval), func() { c.closeAt(t) })
+	c.timer = time.AfterFunc(min(left, timerslack.Extend(expiryCheckInterval)), func() { c.closeAt(t) })
 }
 
 // Close implements net.Conn.

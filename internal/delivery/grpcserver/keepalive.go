@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"anymesh.dev/anymesh/internal/timerslack"
 )
 
 const (
@@ -35,7 +37,7 @@ func (w *keepalive) start(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.connected, w.maxAge = time.Now(), c.server.connectionAge()
-	w.timer = time.AfterFunc(pingAfter, func() { w.check(c) })
+	w.timer = time.AfterFunc(timerslack.Extend(pingAfter), func() { w.check(c) })
 }
 
 func (w *keepalive) stop() {
@@ -74,6 +76,7 @@ func (w *keepalive) check(c *conn) {
 		w.missedPings++
 		wait = PingTimeout
 	}
+	wait = timerslack.Extend(wait)
 	w.idleFor += wait
 	w.timer.Reset(wait)
 }

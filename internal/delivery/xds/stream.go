@@ -10,6 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 	"anymesh.dev/anymesh/internal/delivery/socket"
+	"anymesh.dev/anymesh/internal/timerslack"
 )
 
 var (
@@ -195,7 +196,7 @@ func (st *stream) scheduleExpiryCheck() {
 		return
 	}
 	left := func() time.Duration {
-		return min(expiryCheckInterval, max(st.certExpiry.Sub(st.server.clock()), time.Millisecond))
+		return min(timerslack.Extend(expiryCheckInterval), max(st.certExpiry.Sub(st.server.clock()), time.Millisecond))
 	}
 	st.expiryTimer = time.AfterFunc(left(), func() {
 		st.group.mu.Lock()
