@@ -60,8 +60,8 @@ func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listene
 }
 
 // changed is http.Server.ConnState. For HTTP/1, a connection is active when the header of a request was read, or a part
-// of it; it remains idle if the part has no byte after those that net/http waits for between requests. For HTTP/2, it is
-// active while it has streams.
+// of it. It may remain idle if the part arrived at once, while net/http waited for the request. For HTTP/2, it is active
+// while it has streams.
 func (o *observer) changed(outer net.Conn, state http.ConnState) {
 	c := observed(outer)
 	if c == nil {
@@ -89,6 +89,6 @@ func isHTTP2(c net.Conn) bool {
 }
 
 // long is the least number of bytes on the wire of a header that exceeds the limit. The Huffman code of HPACK has at
-// least five bits for a character. Bytes that arrive together with those of the TLS handshake or of the previous request
-// are not counted.
+// least five bits for a character. Bytes that arrive together with those of the TLS handshake, or of the previous
+// request, are not counted.
 func (o *observer) long() int { return o.server.MaxHeaderBytes / 2 }

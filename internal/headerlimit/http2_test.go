@@ -136,7 +136,8 @@ func TestHTTP2Otherwise(t *testing.T) {
 			c.conn.Close()
 		}},
 		{"malformed", func(c *client) { c.open(1, "", "", 1<<20, true); c.answered(1); c.conn.Close() }},
-		{"protocol error", func(c *client) { c.framer.WriteWindowUpdate(0, 1<<31-1) }},
+		{"protocol error", func(c *client) { c.framer.WriteRawFrame(http2.FramePing, 0, 1, make([]byte, 8)) }},
+		{"flow control error", func(c *client) { c.framer.WriteWindowUpdate(0, 1<<31-1) }},
 		{"canceled", func(c *client) {
 			c.open(1, "/wait", "", 1<<20, true)
 			c.framer.WriteRSTStream(1, http2.ErrCodeCancel)
@@ -175,5 +176,16 @@ func TestHTTP2Otherwise(t *testing.T) {
 		test.run(c)
 		go io.Copy(io.Discard, c.conn)
 		defer c.wants(nil)
+	}
+}
+
+// Bytes that arrive together with the preface belong to the first stream.
+func TestPreface(t *testing.T) {
+	c := &conn{bytes: maxHeader}
+	if c.endHTTP2(maxHeader) {
+		t.Error("the preface is counted")
+	}
+	if !c.endHTTP2(maxHeader) {
+		t.Error("the first stream is not counted")
 	}
 }

@@ -165,7 +165,7 @@ func (l *lab) wants(want map[Reason]int) {
 }
 
 func (l *lab) shutdown() {
-	ctx, cancel := context.WithTimeout(l.t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(l.t.Context(), 2*minLinger)
 	defer cancel()
 	if l.server.Shutdown(ctx) != nil {
 		l.server.Close()
