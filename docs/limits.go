@@ -107,6 +107,8 @@ func webhookLimits(table func(title, text string), row func(name, value, text, m
 	const waits = `anymesh_webhook_waits_total{result="refused"}`
 	row("MaxBody", size(webhooks.MaxBody), "Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
 	row("MaxServerBody", size(webhooks.MaxServerBody), "The same for API servers.", refused("too_large"))
+	row("ReadTimeout", controlplane.ReadTimeout.String(), "Time in which an AdmissionReview arrives; a constant of package `controlplane`. "+
+		"A slower one gets status 400, like one whose client disconnects.", refused("cut_off"))
 	row("MaxValues", fmt.Sprint(webhooks.MaxValues), "JSON values in an AdmissionReview. A request with more is not decoded.", refused("too_many_values"))
 	row("MaxServerValues", fmt.Sprint(webhooks.MaxServerValues), "The same for API servers.", refused("too_many_values"))
 	row("MaxDepth", fmt.Sprint(webhooks.MaxDepth),

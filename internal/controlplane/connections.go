@@ -30,12 +30,16 @@ const (
 	MaxServerConnections = 256
 )
 
-// Limits of the header of a request to each HTTP server.
+// Limits of a request to each HTTP server.
 const (
-	// MaxHeaderBytes limits its length. A request with a longer one gets status 431, or its connection is closed.
+	// MaxHeaderBytes limits the length of the header. A request with a longer one gets status 431, or its connection is
+	// closed.
 	MaxHeaderBytes = 32 << 10
-	// ReadHeaderTimeout limits the time in which it arrives, with HTTP/1. Then the connection is closed.
+	// ReadHeaderTimeout limits the time in which the header arrives, with HTTP/1. Then the connection is closed.
 	ReadHeaderTimeout = 10 * time.Second
+	// ReadTimeout limits the time in which the body arrives, and with HTTP/1 the header in addition. Then the handler
+	// cannot read the rest. The signing endpoint has its own.
+	ReadTimeout = 10 * time.Second
 )
 
 // connectionLimits are the limits of open connections that apply to this process.

@@ -29,7 +29,7 @@ func (cp *controlPlane) serve(
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: 10 * time.Second,
+		Handler: handler, ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
 		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
 	}
