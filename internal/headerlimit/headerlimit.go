@@ -60,8 +60,8 @@ func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listene
 }
 
 // changed is http.Server.ConnState. For HTTP/1, a connection is active when the header of a request was read, or a part
-// of it. It may remain idle if the part arrived at once, while net/http waited for the request. For HTTP/2, it is active
-// while it has streams.
+// of it. It may remain idle if the part arrived at once, while net/http waited for the request. For HTTP/2, it is
+// active while it has streams.
 func (o *observer) changed(outer net.Conn, state http.ConnState) {
 	c := observed(outer)
 	if c == nil {
