@@ -12,7 +12,7 @@ import (
 // minLinger is less than the time for which net/http keeps a connection open after it refused a header, without reading
 // it, so that the client receives the reply: 500 ms for HTTP/1, 1 s for HTTP/2. It closes other connections at once:
 // those that the client closed, and those with a malformed request.
-const minLinger = 250 * time.Millisecond
+const minLinger = 450 * time.Millisecond
 
 // conn observes a connection below TLS.
 type conn struct {
