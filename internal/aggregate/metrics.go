@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/headerlimit"
 )
 
 const (
@@ -49,7 +50,7 @@ func newMetrics() *metrics {
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
-		reasonAuthentications,
+		reasonAuthentications, string(headerlimit.Long), string(headerlimit.Slow),
 	} {
 		m.refused.WithLabelValues(reason)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/headerlimit"
 )
 
 // drainTime limits the time from the end of the watches to the end of other requests, such as logs.
@@ -31,11 +32,11 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	if s.config.Service != nil {
 		go s.trustService(serving)
 	}
-	server, limiter := s.httpServer(serving), s.connections(MaxConnectionsPerSource, MaxConnections)
+	server, listen := s.httpServer(serving)
 	failed := make(chan error, 2)
-	go func() { failed <- server.ServeTLS(limiter.Listen(listener), "", "") }()
+	go func() { failed <- server.ServeTLS(listen(listener), "", "") }()
 	if s.config.Plaintext != nil {
-		go func() { failed <- server.Serve(limiter.Listen(s.config.Plaintext)) }()
+		go func() { failed <- server.Serve(listen(s.config.Plaintext)) }()
 	}
 	var err error
 	select {
@@ -78,13 +79,14 @@ func (s *Server) drain(server *http.Server, failed <-chan error) error {
 	return err
 }
 
-func (s *Server) httpServer(serving context.Context) *http.Server {
+// httpServer returns the server, and a function that limits the connections of its listeners.
+func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Listener) net.Listener) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", s.readyz)
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.Handle("/", s)
-	return &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 20,
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return serving },
 		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{
@@ -92,4 +94,7 @@ func (s *Server) httpServer(serving context.Context) *http.Server {
 			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
+	observe := headerlimit.Observe(server, func(why headerlimit.Reason) { s.metrics.refuse(string(why)) })
+	limiter := s.connections(MaxConnectionsPerSource, MaxConnections)
+	return server, func(l net.Listener) net.Listener { return observe(limiter.Listen(l)) }
 }

@@ -2,11 +2,16 @@ package aggregate
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"anymesh.dev/anymesh/internal/headerlimit"
 	"anymesh.dev/anymesh/test/poll"
 )
 
@@ -17,9 +22,9 @@ func (l *lab) run(ctx context.Context) <-chan error {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	server := l.httpServer(l.t.Context())
+	server, listen := l.httpServer(l.t.Context())
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(listen(listener)) }()
 	l.url = "http://" + listener.Addr().String()
 	ended := make(chan error, 1)
 	go func() {
@@ -65,5 +70,30 @@ func TestShutdownServesUntilServicesNotice(t *testing.T) {
 	l.url = other
 	if now := l.listVersion(); last != now {
 		t.Errorf("the last bookmark has %s, want %s", last, now)
+	}
+}
+
+// A request whose header is too long gets status 431, and is counted.
+func TestLongHeaderIsCounted(t *testing.T) {
+	l := newLab(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := l.run(ctx)
+	address := strings.TrimPrefix(l.url, "http://")
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	// net/http tolerates 4 KiB more.
+	request := "GET /livez HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", MaxHeaderBytes+8<<10)
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Log(err) // the server does not read the rest
+	}
+	poll.Until(t, "the header is counted", func() bool {
+		return testutil.ToFloat64(l.metrics.refused.WithLabelValues(string(headerlimit.Long))) == 1
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -1,12 +1,16 @@
 package controlplane
 
 import (
+	"net"
+	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/headerlimit"
 )
 
 // Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
@@ -24,6 +28,18 @@ const (
 	MaxNodeConnections = 64
 	// MaxServerConnections limits those of API servers, and of the node, to the webhooks.
 	MaxServerConnections = 256
+)
+
+// Limits of a request to each HTTP server.
+const (
+	// MaxHeaderBytes limits the length of the header. A request with a longer one gets status 431, or its connection is
+	// closed.
+	MaxHeaderBytes = 32 << 10
+	// ReadHeaderTimeout limits the time in which the header arrives, with HTTP/1. Then the connection is closed.
+	ReadHeaderTimeout = 10 * time.Second
+	// ReadTimeout limits the time in which the body arrives, and with HTTP/1 the header in addition. Then the handler
+	// cannot read the rest. The signing endpoint has its own.
+	ReadTimeout = 10 * time.Second
 )
 
 // connectionLimits are the limits of open connections that apply to this process.
@@ -55,8 +71,8 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
-			Help: "Connections to HTTP servers of the control plane that were reset, by server and reason: source_connections, " +
-				"source_rate, total_connections.",
+			Help: "Connections to HTTP servers of the control plane that were reset or closed, by server and reason: source_connections, " +
+				"source_rate, total_connections, header_size, header_timeout.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",
@@ -83,5 +99,13 @@ func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, ex
 		PerSource: c.limits.perSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst,
 		Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
 		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
+	})
+}
+
+// observeHeaders counts the requests of a server whose header is too long or too slow. The listener of the server has
+// to be wrapped with the result.
+func (c connections) observeHeaders(server string, of *http.Server) func(net.Listener) net.Listener {
+	return headerlimit.Observe(of, func(why headerlimit.Reason) {
+		c.refused.WithLabelValues(server, string(why)).Inc()
 	})
 }

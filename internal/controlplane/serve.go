@@ -20,9 +20,6 @@ import (
 	"anymesh.dev/anymesh/internal/pod/inject"
 )
 
-// maxHeader limits the header of a request, in bytes.
-const maxHeader = 32 << 10
-
 // serve runs an HTTP server until the context ends, then shuts it down gracefully.
 func (cp *controlPlane) serve(
 	ctx context.Context, what, address string, limit *connlimit.Limiter, handler http.Handler, config *tls.Config,
@@ -31,16 +28,16 @@ func (cp *controlPlane) serve(
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	listener = limit.Listen(listener)
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
+		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
+	}
+	listener = cp.connections.observeHeaders(what, server)(limit.Listen(listener))
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
 		listener = tls.NewListener(listener, config)
-	}
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
-		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
 	}
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/headerlimit"
 	"github.com/prometheus/common/expfmt"
 )
 
@@ -31,17 +32,20 @@ func localClient() *http.Client {
 
 // serve starts the HTTP server, and returns a function that stops it.
 func (a *agent) serve(l net.Listener) (stop func()) {
-	l = connlimit.New(connlimit.Limits{
+	refuse := func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }
+	limit := connlimit.New(connlimit.Limits{
 		PerSource: MaxConnectionsPerSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst,
 		Total: MaxConnections, Exempt: connlimit.Node(), ExemptTotal: MaxNodeConnections,
-		OnRefused: func(why connlimit.Reason) { a.metrics.refused.WithLabelValues(string(why)).Inc() },
-	}).Listen(l)
+		OnRefused: func(why connlimit.Reason) { refuse(string(why)) },
+	})
 	srv := &http.Server{
 		Handler:           a.handler(),
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: ReadHeaderTimeout,
 		IdleTimeout:       60 * time.Second,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    MaxHeaderBytes,
 	}
+	observe := headerlimit.Observe(srv, func(why headerlimit.Reason) { refuse(string(why)) })
+	l = observe(limit.Listen(l))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -25,6 +25,10 @@ const (
 	MaxScrapesPerSource = 2
 	// MaxScrapes limits those of all addresses.
 	MaxScrapes = 8
+	// MaxHeaderBytes limits the header of a request. One with a longer header gets status 431.
+	MaxHeaderBytes = 16 << 10
+	// ReadHeaderTimeout limits the time in which the header arrives. Then the connection is closed.
+	ReadHeaderTimeout = 5 * time.Second
 	// WriteTimeout limits the time from the first byte of a response to its last.
 	WriteTimeout = 10 * time.Second
 )

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"bytes"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/test/poll"
 )
 
 // A client that does not read its response is disconnected.
@@ -95,4 +100,30 @@ func TestScrapesAtOnce(t *testing.T) {
 		}
 	}
 	t.Error("slots are not released")
+}
+
+// Requests whose header is too long, or not complete in time, are counted.
+func TestHeadersAreLimited(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{Config: Config{Logger: slog.New(slog.DiscardHandler)}, metrics: newMetrics()}
+	t.Cleanup(a.serve(l))
+	for _, header := range []string{"X: ", "X: " + strings.Repeat("a", MaxHeaderBytes+8<<10)} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := io.WriteString(c, "GET /live HTTP/1.1\r\nHost: x\r\n"+header); err != nil {
+			t.Log(err) // the server does not read the rest
+		}
+	}
+	for _, reason := range []headerlimit.Reason{headerlimit.Long, headerlimit.Slow} {
+		poll.Until(t, string(reason), func() bool {
+			return testutil.ToFloat64(a.metrics.refused.WithLabelValues(string(reason))) == 1
+		})
+	}
 }

@@ -1,0 +1,94 @@
+// Package headerlimit counts requests that an HTTP server refuses because their header is too long or too slow.
+//
+// In: a server of net/http with MaxHeaderBytes and ReadHeaderTimeout. Out: a call for each request, or connection, that
+// reaches one of them. net/http enforces both limits itself, and reports neither.
+package headerlimit
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+)
+
+// Reason is the limit that is reached.
+type Reason string
+
+// Reasons.
+const (
+	// Long is http.Server.MaxHeaderBytes.
+	Long Reason = "header_size"
+	// Slow is http.Server.ReadHeaderTimeout. It limits HTTP/1 only. A connection on which no byte of a request
+	// arrives is closed, too, but is not counted: clients open connections in advance.
+	Slow Reason = "header_timeout"
+)
+
+// observer has what all connections of a server share.
+type observer struct {
+	server  *http.Server
+	refused func(Reason)
+}
+
+// contextKey is the key of a request's connection.
+type contextKey struct{}
+
+// Observe calls refused for each request, or connection, that the server refuses because of a limit. It sets the
+// server's ConnContext and ConnState, and wraps its handler. Only connections of listeners that listen wraps are
+// observed; TLS is above them. The server has to have both limits, and an IdleTimeout that is longer than its
+// ReadHeaderTimeout.
+//
+// With HTTP/2, a header that is longer than the limit is counted if the server closes the connection for it, and if it
+// responds with status 431 while the connection has no other stream. It is not counted if it has less than half of the
+// length because of references to the dynamic table of HPACK.
+func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listener) net.Listener) {
+	o := &observer{server, refused}
+	next := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, is := r.Context().Value(contextKey{}).(*conn); is {
+			c.enterHandler()
+		}
+		next.ServeHTTP(w, r)
+	})
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if c := observed(c); c != nil {
+			return context.WithValue(ctx, contextKey{}, c)
+		}
+		return ctx
+	}
+	server.ConnState = o.changed
+	return func(l net.Listener) net.Listener { return listener{l} }
+}
+
+// changed is http.Server.ConnState. For HTTP/1, a connection is active when the header of a request was read, or a part
+// of it. It may remain idle if the part arrived at once, while net/http waited for the request. For HTTP/2, it is
+// active while it has streams.
+func (o *observer) changed(outer net.Conn, state http.ConnState) {
+	c := observed(outer)
+	if c == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.begin()
+	case http.StateIdle:
+		if !isHTTP2(outer) {
+			c.endHTTP1()
+		} else if c.endHTTP2(o.long()) {
+			o.refused(Long)
+		}
+	case http.StateClosed:
+		if reason := c.closed(isHTTP2(outer), o.long(), o.server.ReadHeaderTimeout); reason != "" {
+			o.refused(reason)
+		}
+	}
+}
+
+func isHTTP2(c net.Conn) bool {
+	t, is := c.(*tls.Conn)
+	return is && t.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// long is the least number of bytes on the wire of a header that exceeds the limit. The Huffman code of HPACK has at
+// least five bits for a character. Bytes that arrive together with those of the TLS handshake, or of the previous
+// request, are not counted.
+func (o *observer) long() int { return o.server.MaxHeaderBytes / 2 }
