@@ -27,6 +27,9 @@ type protected struct {
 	clients  bool
 }
 
+// Supports implements Renderer. The map must not be modified.
+func (p protected) Supports() map[model.Feature]bool { return p.supports }
+
 // Render implements Renderer.
 func (p protected) Render(v *model.View) ([]Resource, []model.Finding) {
 	view, findings := v.Protect(p.name, p.supports)

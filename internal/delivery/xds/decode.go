@@ -1,8 +1,8 @@
 package xds
 
 import (
-	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
@@ -35,8 +35,8 @@ const (
 )
 
 // decodeRequest decodes a request of either variant, without its node. Only fields that the server uses are decoded:
-// the memory of a request is proportional to its length, whatever it contains, and the names, which may be thousands,
-// are substrings of one string.
+// the memory of a request is proportional to its length, whatever it contains. The names, which may be thousands, are
+// not copied: they are valid until b is modified.
 func decodeRequest(b []byte, sotw bool, o *Options) (request, error) {
 	var r request
 	fields := fieldsOf(sotw)
@@ -48,9 +48,6 @@ func decodeRequest(b []byte, sotw bool, o *Options) (request, error) {
 		return r, refuse(reasonResourceNames, codes.ResourceExhausted, "a request has %d names, at most %d are allowed",
 			most, o.MaxNamesPerType)
 	}
-	names.allocate()
-	unsubscribe.allocate()
-	versions.allocate()
 	for len(b) > 0 {
 		number, kind, size := firstField(b)
 		if size < 0 {
@@ -101,11 +98,11 @@ func countNames(b []byte, fields requestFields) (names, unsubscribe, versions na
 		if kind == protowire.BytesType {
 			switch number {
 			case fields.names:
-				names.expect(b)
+				names.count++
 			case fields.unsubscribe:
-				unsubscribe.expect(b)
+				unsubscribe.count++
 			case fields.versions:
-				versions.expect(b)
+				versions.count++
 			}
 		}
 		b = b[size:]
@@ -113,36 +110,24 @@ func countNames(b []byte, fields requestFields) (names, unsubscribe, versions na
 	return names, unsubscribe, versions, nil
 }
 
-// nameList is a list of names, or of pairs of a name and a version, which are substrings of one string.
+// nameList is a list of names, or of pairs of a name and a version.
 type nameList struct {
-	count, size int
-	text        strings.Builder
-	all         []string
-	pairs       []nameVersion
+	count int
+	all   []string
+	pairs []nameVersion
 }
 
 // nameVersion is an entry of initial_resource_versions.
 type nameVersion struct{ name, version string }
 
-func (l *nameList) expect(field []byte) {
-	l.count++
-	l.size += len(bytesValue(field))
-}
-
-// allocate makes room for all names, so that the string is not moved.
-func (l *nameList) allocate() { l.text.Grow(l.size) }
-
-func (l *nameList) store(value []byte) string {
-	start := l.text.Len()
-	_, _ = l.text.Write(value) // never fails
-	return l.text.String()[start:]
-}
+// view returns a string that shares the bytes.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (l *nameList) add(value []byte) {
 	if l.all == nil {
 		l.all = make([]string, 0, l.count)
 	}
-	l.all = append(l.all, l.store(value))
+	l.all = append(l.all, view(value))
 }
 
 func (l *nameList) addEntry(b []byte) error {
@@ -162,7 +147,7 @@ func (l *nameList) addEntry(b []byte) error {
 		}
 		b = b[size:]
 	}
-	l.pairs = append(l.pairs, nameVersion{l.store(key), l.store(value)})
+	l.pairs = append(l.pairs, nameVersion{view(key), view(value)})
 	return nil
 }
 

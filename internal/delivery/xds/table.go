@@ -22,6 +22,7 @@ type table struct {
 	versionText   string // text form of versionDigest, shared by all clients
 	versionDigest uint64
 	scratch       []uint32 // result buffer of pending; guarded by the group's lock
+	next          uint32   // the number after the last one that was found
 }
 
 // maxScratch is the largest capacity of scratch that is kept.
@@ -78,7 +79,18 @@ func (t *table) published(name string) *Resource {
 	return nil
 }
 
-func (t *table) find(name string) (uint32, bool) { return t.index.find(name, t.name) }
+// find returns the number of a name. It looks behind the last one first: clients mostly name resources in their order.
+func (t *table) find(name string) (uint32, bool) {
+	if at := t.next; int(at) < len(t.slots) && t.slots[at] != nil && t.slots[at].Name == name {
+		t.next++
+		return at, true
+	}
+	n, known := t.index.find(name, t.name)
+	if known {
+		t.next = n + 1
+	}
+	return n, known
+}
 
 // number returns the number of a name, and assigns one if needed.
 func (t *table) number(name string) uint32 {
