@@ -86,7 +86,8 @@ func changeOf(ctx context.Context, p changePlane, bin, kind string, s size) (cha
 	}
 	defer leave()
 	r.Base, r.Start = idle/1e6, start
-	if err := m.server.settle(ctx); err != nil {
+	// Anymesh returns the memory of the start to the system after 5 s without a garbage collection.
+	if err := m.server.settleFor(ctx, 7*time.Second); err != nil {
 		return r, err
 	}
 	return r, m.applyAll(ctx, p, &r)

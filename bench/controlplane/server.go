@@ -159,9 +159,12 @@ func (s *server) read(ctx context.Context, names ...string) ([]float64, error) {
 }
 
 // settle waits until the process is idle.
-func (s *server) settle(ctx context.Context) error {
-	quiet := 0
-	for quiet < 3 {
+func (s *server) settle(ctx context.Context) error { return s.settleFor(ctx, 1500*time.Millisecond) }
+
+// settleFor waits until the process is idle for a duration.
+func (s *server) settleFor(ctx context.Context, idle time.Duration) error {
+	const interval = 500 * time.Millisecond
+	for quiet := time.Duration(0); quiet < idle; {
 		if err := s.check(); err != nil {
 			return err
 		}
@@ -172,13 +175,13 @@ func (s *server) settle(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(interval):
 		}
 		after, err := s.cpu()
 		if err != nil {
 			return err
 		}
-		if quiet++; after-before > 0.02 {
+		if quiet += interval; after-before > 0.02 {
 			quiet = 0
 		}
 	}
