@@ -2,6 +2,9 @@ package envoy
 
 import (
 	"testing"
+	"time"
+
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Envoy reads the backoff of the ADS stream only from envoy_grpc. It ignores the retry_policy of the GrpcService.
@@ -15,5 +18,26 @@ func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
 	}
 	if service.GetRetryPolicy() != nil {
 		t.Error("the GrpcService has a retry policy, which Envoy ignores")
+	}
+}
+
+// Metrics are prepared when they are read, unless they are sent: Envoy accepts only one of both, and files may name
+// receivers or an interval.
+func TestStatsFlush(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings sidecar.ProxySettings
+		onRead   bool
+		interval time.Duration // 0 for Envoy's default
+	}{
+		"default":      {sidecar.ProxySettings{}, true, 0},
+		"interval":     {sidecar.ProxySettings{StatsFlushInterval: time.Second}, false, time.Second},
+		"with Statsd":  {sidecar.ProxySettings{Statsd: &sidecar.Statsd{Address: "127.0.0.1", Port: 8125}}, false, 0},
+		"with a file":  {sidecar.ProxySettings{ConfigFiles: []string{"/etc/stats.yaml"}}, false, 0},
+		"Statsd, slow": {sidecar.ProxySettings{Statsd: &sidecar.Statsd{}, StatsFlushInterval: time.Minute}, false, time.Minute},
+	} {
+		out := bootstrap(proxy{node: "node", host: "host", port: 1, ProxySettings: c.settings})
+		if out.GetStatsFlushOnAdmin() != c.onRead || out.GetStatsFlushInterval().AsDuration() != c.interval {
+			t.Errorf("%s: got on read %t, interval %v", name, out.GetStatsFlushOnAdmin(), out.GetStatsFlushInterval())
+		}
 	}
 }
