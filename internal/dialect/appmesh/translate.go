@@ -125,9 +125,9 @@ func (r *rules) translator(rule *incremental.Rule) translator {
 	return translator{r.settings, r.out.EmitsFindings(rule)}
 }
 
-// nodePort is a reachable listener of a VirtualNode.
+// nodePort is a reachable listener of a VirtualNode, with its destination.
 type nodePort struct {
-	model.Destination
+	*model.Destination
 	timeouts model.Timeouts
 	index    int // in spec.listeners
 }

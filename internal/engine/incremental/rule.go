@@ -114,11 +114,14 @@ func Emits[K comparable, V any](r *Rule, relation *Relation[K, V]) *Emitter[K, V
 	return &Emitter[K, V]{r, relation}
 }
 
-// Emit adds an entry. The next evaluation of the same rule and key replaces it.
-func (e *Emitter[K, V]) Emit(key K, value V) {
+// Emit adds an entry. The next evaluation of the same rule and key replaces it. Other entries may have the reference to
+// the value, which must not be modified.
+func (e *Emitter[K, V]) Emit(key K, value V) *V {
 	e.rule.mustRun(&e.relation.declarations)
 	now := &e.rule.g.evaluation
-	now.emissions = append(now.emissions, emission{e.relation.id(e.relation.slot(key)), &[1]V{value}})
+	emitted := &[1]V{value}
+	now.emissions = append(now.emissions, emission{e.relation.id(e.relation.slot(key)), emitted})
+	return &emitted[0]
 }
 
 // Last returns what the previous evaluation of the rule for its key emitted under a key, so that the running one can
