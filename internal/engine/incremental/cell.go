@@ -8,7 +8,7 @@ import (
 // cell is the evaluation of a rule for one key.
 type cell struct {
 	// links are the slots that the evaluation has read, and those into which it has emitted: for each entry, sorted.
-	links []slotID
+	links runID
 	// reads is the number of the former.
 	reads uint32
 	at    slotID // the slot of the key
@@ -28,6 +28,7 @@ type evaluation struct {
 	// emissions are sorted by slot after the evaluation, and emits are their slots.
 	emissions []emission
 	emits     []slotID
+	links     []slotID // a buffer for setLinks
 }
 
 // emission is an entry that an evaluation emits. The value is a *[1]V.
@@ -59,7 +60,7 @@ func (g *Graph) evaluate(id cellID) {
 	e.sort()
 	g.setReads(id, e.reads)
 	g.setEmits(id, e.emissions)
-	c.setLinks(e.reads, e.emits)
+	g.setLinks(c, e.reads, e.emits)
 	clear(e.emissions)
 	if !exists {
 		g.dropCell(id)
@@ -74,17 +75,25 @@ func (e *evaluation) sort() {
 	}
 }
 
+// links returns the slots that an evaluation has read, and those into which it has emitted.
+func (g *Graph) links(c *cell) (reads, emits []slotID) {
+	all := g.linkRuns.get(c.links)
+	return all[:c.reads], all[c.reads:]
+}
+
 // setLinks replaces the links by copies. Usually they are the same as before.
-func (c *cell) setLinks(reads, emits []slotID) {
-	if !slices.Equal(c.links[:c.reads], reads) || !slices.Equal(c.links[c.reads:], emits) {
-		c.links, c.reads = slices.Concat(reads, emits), uint32(len(reads))
+func (g *Graph) setLinks(c *cell, reads, emits []slotID) {
+	if oldReads, oldEmits := g.links(c); slices.Equal(oldReads, reads) && slices.Equal(oldEmits, emits) {
+		return
 	}
+	g.linkRuns.remove(c.links)
+	g.evaluation.links = append(append(g.evaluation.links[:0], reads...), emits...)
+	c.links, c.reads = g.linkRuns.add(g.evaluation.links), uint32(len(reads))
 }
 
 // setReads makes the evaluation a reader of the slots that it has read, and not of others that it read before.
 func (g *Graph) setReads(id cellID, reads []slotID) {
-	c := g.cells.at(uint32(id))
-	old := c.links[:c.reads]
+	old, _ := g.links(g.cells.at(uint32(id)))
 	if slices.Equal(reads, old) {
 		return
 	}
@@ -121,8 +130,7 @@ func (e *evaluation) addRead(s *slot, id slotID) {
 // setEmits replaces the entries that the evaluation has emitted. Equal entries stay: their slots are not marked as
 // changed. The emissions are sorted by slot, and the order in a slot may change.
 func (g *Graph) setEmits(id cellID, emissions []emission) {
-	c := g.cells.at(uint32(id))
-	old := c.links[c.reads:]
+	_, old := g.links(g.cells.at(uint32(id)))
 	for len(old)+len(emissions) > 0 {
 		var at slotID
 		if len(emissions) == 0 || len(old) > 0 && old[0] < emissions[0].slot {

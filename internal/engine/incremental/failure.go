@@ -69,7 +69,8 @@ func (g *Graph) fail(id cellID, panicked any, stack []byte) {
 	f := Failure{FailureKey: FailureKey{Rule: r.name}, Text: fmt.Sprint(panicked)}
 	_, place := g.find(c.at)
 	f.Key, f.Value = r.subject(place)
-	for _, at := range c.links[:c.reads] {
+	reads, emits := g.links(c)
+	for _, at := range reads {
 		e.addRead(g.slot(at), at)
 	}
 	g.setReads(id, e.reads)
@@ -77,7 +78,8 @@ func (g *Graph) fail(id cellID, panicked any, stack []byte) {
 	for _, at := range slices.Compact(e.emits) {
 		g.removeIfUnused(at)
 	}
-	emits, repeated := slices.Clone(c.links[c.reads:]), false
+	emits = slices.Clone(emits)
+	repeated := false
 	if !r.readsFailures() {
 		place := g.failures.slot(f.FailureKey)
 		at, had := g.failures.id(place), 0
@@ -89,7 +91,7 @@ func (g *Graph) fail(id cellID, panicked any, stack []byte) {
 		}
 		g.failures.replace(place, id, had, []emission{{at, &[1]Failure{f}}})
 	}
-	c.setLinks(e.reads, emits)
+	g.setLinks(c, e.reads, emits)
 	g.recordPanic(f, stack, repeated)
 }
 

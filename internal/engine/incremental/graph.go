@@ -14,6 +14,8 @@ type Graph struct {
 	running      *Rule // the rule that Run evaluates; nil between runs
 	relations    []*relationSlots
 	cells        pool[cell]
+	linkRuns     runs[slotID]
+	readers      runs[cellID]
 	readerSets   pool[readerSet]
 	// staleSlots are the slots whose values must be updated before the end of Run.
 	staleSlots  []slotID
@@ -57,10 +59,10 @@ func (g *Graph) Run() {
 		r.typed.update(place)
 	}
 	g.staleSlots = nil
-	if cap(g.evaluation.reads)+cap(g.evaluation.emissions) > maxKeptLinks {
+	if cap(g.evaluation.links)+cap(g.evaluation.emissions) > maxKeptLinks {
 		g.evaluation = evaluation{}
 	}
 }
 
-// maxKeptLinks is the number of reads and emissions of an evaluation up to which their memory is used again.
+// maxKeptLinks is the number of links and emissions of an evaluation up to which their memory is used again.
 const maxKeptLinks = 10_000

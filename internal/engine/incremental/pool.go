@@ -1,7 +1,7 @@
 package incremental
 
 // pageSize is the number of values of a page.
-const pageSize = 64
+const pageSize = 32
 
 // pages holds numbered values of one type. A number needs half of the memory of a pointer, the size of a value is not
 // rounded up to a size class of the allocator, and the garbage collector has few objects to mark. Values do not move.

@@ -1,82 +1,88 @@
 package incremental
 
-// fewReaders is the number of readers up to which a slice needs less memory than a map.
-const fewReaders = 32
+import "slices"
 
-// readerSet is the set of the evaluations that read a slot. Most slots have at most one reader, and need no set.
-type readerSet struct {
-	few  []cellID
-	many map[cellID]struct{} // nil for few
-}
+// fewReaders is the number of readers up to which a list is used in place of a map.
+const fewReaders = maxRun
+
+// readerSet holds the evaluations that read a slot with many readers.
+type readerSet map[cellID]struct{}
+
+// readerKind is the representation of the evaluations that read a slot: one, a list, or a set.
+type readerKind uint8
+
+const (
+	oneReader readerKind = iota // or none
+	severalReaders
+	manyReaders
+)
 
 // addReader adds an evaluation that does not read the slot yet.
 func (g *Graph) addReader(s *slot, id cellID) {
 	switch {
-	case s.severalReaders:
-		g.readerSets.at(s.readers).add(id)
+	case s.kind == manyReaders:
+		(*g.readerSets.at(s.readers))[id] = struct{}{}
+	case s.kind == severalReaders:
+		g.setReaders(s, append(g.readers.get(runID(s.readers)), id))
 	case s.readers == 0:
 		s.readers = uint32(id)
 	default:
-		set := g.readerSets.add()
-		g.readerSets.at(set).few = []cellID{cellID(s.readers), id}
-		s.readers, s.severalReaders = set, true
+		g.setReaders(s, []cellID{cellID(s.readers), id})
 	}
-}
-
-func (s *readerSet) add(id cellID) {
-	if s.many == nil && len(s.few) < fewReaders {
-		s.few = append(s.few, id)
-		return
-	}
-	if s.many == nil {
-		s.many = make(map[cellID]struct{}, 2*fewReaders)
-		for _, old := range s.few {
-			s.many[old] = struct{}{}
-		}
-		s.few = nil
-	}
-	s.many[id] = struct{}{}
 }
 
 // dropReader removes an evaluation that reads the slot.
 func (g *Graph) dropReader(s *slot, id cellID) {
-	if !s.severalReaders {
-		s.readers = 0
-	} else if g.readerSets.at(s.readers).drop(id) {
+	switch s.kind {
+	case manyReaders:
+		if set := *g.readerSets.at(s.readers); len(set) > 1 {
+			delete(set, id)
+			return
+		}
 		g.readerSets.remove(s.readers)
-		s.readers, s.severalReaders = 0, false
+		s.kind, s.readers = oneReader, 0
+	case severalReaders:
+		g.setReaders(s, slices.DeleteFunc(g.readers.get(runID(s.readers)), func(o cellID) bool { return o == id }))
+	case oneReader:
+		s.readers = 0
 	}
 }
 
-// drop reports whether the set is empty without the evaluation.
-func (s *readerSet) drop(id cellID) bool {
-	if s.many != nil {
-		delete(s.many, id)
-		return len(s.many) == 0
-	}
-	for i, old := range s.few {
-		if old == id {
-			last := len(s.few) - 1
-			s.few[i] = s.few[last]
-			s.few = s.few[:last]
-			break
+// setReaders replaces the readers of a slot without a set by a list of at least one.
+func (g *Graph) setReaders(s *slot, all []cellID) {
+	before := *s
+	switch {
+	case len(all) == 1:
+		s.kind, s.readers = oneReader, uint32(all[0])
+	case len(all) <= fewReaders:
+		s.kind, s.readers = severalReaders, uint32(g.readers.add(all))
+	default:
+		set := make(readerSet, 2*len(all))
+		for _, id := range all {
+			set[id] = struct{}{}
 		}
+		s.kind, s.readers = manyReaders, g.readerSets.add()
+		*g.readerSets.at(s.readers) = set
 	}
-	return len(s.few) == 0
+	if before.kind == severalReaders {
+		g.readers.remove(runID(before.readers))
+	}
 }
 
 // enqueueReaders schedules all evaluations that read a slot.
 func (g *Graph) enqueueReaders(s *slot) {
-	switch {
-	case s.severalReaders:
-		set := g.readerSets.at(s.readers)
-		for _, id := range set.few {
+	switch s.kind {
+	case manyReaders:
+		for id := range *g.readerSets.at(s.readers) {
 			g.enqueue(id)
 		}
-		for id := range set.many {
+	case severalReaders:
+		for _, id := range g.readers.get(runID(s.readers)) {
 			g.enqueue(id)
 		}
-	case s.readers != 0:
-		g.enqueue(cellID(s.readers))
+	case oneReader:
+		if s.readers != 0 {
+			g.enqueue(cellID(s.readers))
+		}
 	}
 }

@@ -5,15 +5,16 @@ import "fmt"
 // slot is what slots of all types have in common. A slot holds the entries of one key, see item. There are some forty
 // slots for each service of a mesh, most with one entry: their size is most of the memory of a graph.
 type slot struct {
-	// readers is the only evaluation that reads the slot or, if there are several, the number of their set.
+	// readers is the only evaluation that reads the slot or, if there are several, the number of their list or set.
 	readers uint32
 	// cells is the first of the evaluations for the key.
 	cells cellID
 	// entries is the source of the only entry or, if there are several, their number in the relation.
 	entries uint32
 	// position is the place of the slot among those that the running evaluation has read, if it is one of them.
-	position                uint32
-	severalReaders, several bool
+	position uint32
+	kind     readerKind
+	several  bool
 }
 
 // slotID identifies a slot of a graph: the number of the relation and, in the lower bits, that of the slot.
