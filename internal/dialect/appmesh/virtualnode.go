@@ -61,7 +61,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 	w.AccessLog = t.accessLog(m.origin, m.object.Spec.Logging)
 	var specs []api.Listener // of w.Listeners
 	for i, l := range m.object.Spec.Listeners {
-		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
+		at := m.origin.At(t.paths.shared(fmt.Sprintf("spec.listeners[%d]", i)))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)
 		if !ok {
 			continue
