@@ -1,7 +1,8 @@
 package incremental
 
-// pageSize is the number of values of a page.
-const pageSize = 32
+// pageSize is the number of values of a page. Admission evaluates graphs of a few objects, for which larger pages would
+// be slower.
+const pageSize = 16
 
 // pages holds numbered values of one type. A number needs half of the memory of a pointer, the size of a value is not
 // rounded up to a size class of the allocator, and the garbage collector has few objects to mark. Values do not move.

@@ -18,7 +18,7 @@ type runID uint32
 const (
 	// maxRun is the length up to which a list is in a page. Unused lists are kept by length, so that there must be few.
 	maxRun      = 32
-	runPageBits = 10
+	runPageBits = 8
 	runPageSize = 1 << runPageBits
 	largeRun    = runID(1 << 31)
 )
