@@ -3,6 +3,8 @@ package model
 import (
 	"maps"
 	"slices"
+	"strings"
+	"unique"
 )
 
 // Feature is a capability that a mesh can require of a sidecar. Drivers declare the features that they support.
@@ -120,7 +122,7 @@ func (n needs) add(f Feature, at Origin, used bool) {
 func (n needs) outbound(r *OutboundView) {
 	for _, out := range r.Outbound {
 		for i := range out.Bindings {
-			if b := &out.Bindings[i]; b.source == nil || !n.has(b.features) {
+			if b := &out.Bindings[i]; b.source == nil || !n.has(b.features.Value()) {
 				n.binding(b)
 			}
 		}
@@ -181,8 +183,25 @@ func (n needs) binding(b *Binding) {
 	n.routes(b.Routes)
 }
 
-func (n needs) has(features []Feature) bool {
-	return !slices.ContainsFunc(features, func(f Feature) bool { _, known := n[f]; return !known })
+// featureList is a list of features, separated by commas. There are few different lists, which bindings share.
+type featureList string
+
+func (n needs) features() unique.Handle[featureList] {
+	var list []string
+	for f := range n {
+		list = append(list, string(f))
+	}
+	slices.Sort(list)
+	return unique.Make(featureList(strings.Join(list, ",")))
+}
+
+func (n needs) has(features featureList) bool {
+	for f := range strings.SplitSeq(string(features), ",") {
+		if _, known := n[Feature(f)]; !known {
+			return false
+		}
+	}
+	return true
 }
 
 func (n needs) sorted() []Need {

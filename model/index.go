@@ -71,7 +71,10 @@ func (ix *Index) Mesh(name string) (Mesh, bool) { return found(ix.meshes[name]) 
 func (ix *Index) Workload(key Key) (Workload, bool) { return found(ix.workloads[key]) }
 
 // Service finds a service.
-func (ix *Index) Service(key Key) (Service, bool) { return found(ix.services[key]) }
+func (ix *Index) Service(key Key) (*Service, bool) {
+	s, ok := ix.services[key]
+	return s, ok
+}
 
 // Services lists the services of a mesh by name.
 func (ix *Index) Services(mesh string) []Service {
@@ -101,7 +104,10 @@ func (ix *Index) RequestPorts(service Key) []uint16 {
 }
 
 // Destination finds a destination.
-func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
+func (ix *Index) Destination(key Key) (*Destination, bool) {
+	d, ok := ix.destinations[key]
+	return d, ok
+}
 
 // ServiceGroup finds a group of services.
 func (ix *Index) ServiceGroup(key Key) (ServiceGroup, bool) { return found(ix.serviceGroups[key]) }
@@ -125,7 +131,7 @@ func (ix *Index) ResolvedDestination(destination Key) (ResolvedDestination, bool
 	if !ok {
 		return ResolvedDestination{}, false
 	}
-	return ResolveDestination(mesh, d, slices.Values(ix.DiscoveredEndpoints(d))), true
+	return ResolveDestination(mesh, *d, slices.Values(ix.DiscoveredEndpoints(*d))), true
 }
 
 // DiscoveredEndpoints returns the endpoints of a destination, ready or not. It returns nil unless Discovery.Kind is

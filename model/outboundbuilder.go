@@ -43,8 +43,8 @@ func (b *outboundBuilder) add(service requestedService) {
 	}
 	for i := range service.Ports {
 		p := &service.Ports[i]
-		binding := p.Binding
-		binding.Addresses, binding.source = addresses, service.ReachableService
+		binding := *service.binding(p)
+		binding.Addresses = addresses
 		out := b.ports[p.Port]
 		if out == nil {
 			out = newPortBuilder(p.Port)
@@ -62,7 +62,7 @@ func (b *outboundBuilder) add(service requestedService) {
 		}
 		out.add(binding)
 		for j := range p.Destinations {
-			b.destinations = append(b.destinations, outboundDestination{&p.Destinations[j], service})
+			b.destinations = append(b.destinations, outboundDestination{p.Destinations[j], service})
 		}
 	}
 }

@@ -79,6 +79,9 @@ func (r OutboundRequest) Key() OutboundKey {
 	return key
 }
 
+// Request returns the request of the workload for its outbound view.
+func (v *View) Request() OutboundRequest { return requestOf(v.Workload, v.Inbound) }
+
 // requestOf returns the request of a workload with the given inbound listeners.
 func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	r := OutboundRequest{

@@ -74,7 +74,7 @@ type OutboundCatalog interface {
 	ReachableService(Key) (*ReachableService, bool)
 	// ServiceNames lists the names of the services of a mesh, sorted.
 	ServiceNames(mesh string) []string
-	Destination(Key) (Destination, bool)
+	Destination(Key) (*Destination, bool)
 	ServiceGroup(Key) (ServiceGroup, bool)
 }
 
@@ -178,7 +178,8 @@ func splitGroups(all []requestedService) (services []*ReachableService, groups [
 func (r *OutboundRequest) targets(c OutboundCatalog) []Destination {
 	var out []Destination
 	for _, name := range r.Destinations {
-		if d, known := c.Destination(Key{r.Mesh, name}); known {
+		if found, known := c.Destination(Key{r.Mesh, name}); known {
+			d := *found
 			d.TLS = r.ClientPolicy.tls(&d)
 			out = append(out, d)
 		}
@@ -219,8 +220,8 @@ func (v *OutboundView) replaceRoutes(requested []requestedService) (OutboundView
 			if !cloned[p.Port] {
 				on.Bindings, cloned[p.Port] = slices.Clone(on.Bindings), true
 			}
-			if b := on.binding(p.Binding); b != nil && b.source == before {
-				b.Routes, b.features, b.source = p.Binding.Routes, p.Binding.features, s
+			if b := on.binding(Binding{Service: s.Service.Name, Protocol: p.Protocol}); b != nil && b.source == before {
+				b.Routes, b.features, b.source = p.Routes, p.features, s
 			}
 		}
 	}

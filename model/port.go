@@ -48,7 +48,8 @@ func (p *portBuilder) sorted(egress Egress) Outbound {
 		}
 	}
 	slices.SortStableFunc(p.bindings, compareBindings)
-	return Outbound{Port: p.port, Bindings: p.bindings}
+	// A copy without spare capacity: bindings are most of the memory of an outbound view.
+	return Outbound{Port: p.port, Bindings: append(make([]Binding, 0, len(p.bindings)), p.bindings...)}
 }
 
 // separatesRequests reports whether addresses tell all requests from streams to undeclared addresses.

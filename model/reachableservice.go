@@ -1,28 +1,34 @@
 package model
 
 import (
-	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
+	"unique"
 )
 
-// ReachableService is what a service adds to each outbound view that has it. It does not depend on workloads.
+// ReachableService is what a service adds to each outbound view that has it. It does not depend on workloads. It refers
+// to the items of the catalog.
 type ReachableService struct {
-	Service Service
+	Service *Service
 	// HostNames are the names of the service in the form in which agents compare them.
 	HostNames []string
 	// Ports are the ports of the router, in its order.
 	Ports []ReachablePort
+
+	hosts []string // of the bindings
 }
 
 // ReachablePort is a service on a port.
 type ReachablePort struct {
-	Port uint16
-	// Binding has no addresses: they depend on the DNS mode of the workload.
-	Binding Binding
-	// Destinations are the targets of the routes of the binding, each once.
-	Destinations []Destination
+	Port     uint16
+	Protocol Protocol
+	// Routes are those that apply on the port, in order.
+	Routes []Route
+	// Destinations are the targets of the routes, each once.
+	Destinations []*Destination
+
+	features unique.Handle[featureList] // of the binding
 }
 
 // NewReachableService creates the ReachableService of a service. It reports false if the service does not exist.
@@ -31,33 +37,44 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	if !known {
 		return nil, false
 	}
-	out := &ReachableService{Service: service}
-	hosts := append([]string{service.Name}, service.Aliases...)
-	for _, name := range hosts {
-		out.HostNames = append(out.HostNames, hostName(name))
+	out := &ReachableService{Service: service, hosts: append([]string{service.Name}, service.Aliases...)}
+	out.HostNames = out.hosts
+	if slices.ContainsFunc(out.hosts, func(name string) bool { return hostName(name) != name }) {
+		out.HostNames = nil
+		for _, name := range out.hosts {
+			out.HostNames = append(out.HostNames, hostName(name))
+		}
 	}
 	router, known := c.Router(Key{key.Mesh, service.Router})
 	if !known {
 		return out, true
 	}
+	out.Ports = make([]ReachablePort, 0, len(router.Ports))
 	for _, p := range router.Ports {
-		port := ReachablePort{Port: p.Port, Binding: Binding{
-			Service: service.Name, Protocol: p.Protocol, Hosts: hosts, External: service.External, Origin: service.Origin,
-		}}
-		port.Binding.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
+		port := ReachablePort{Port: p.Port, Protocol: p.Protocol}
+		port.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
 		used := needs{}
-		used.binding(&port.Binding)
-		port.Binding.features = slices.Sorted(maps.Keys(used))
+		used.binding(out.binding(&port))
+		port.features = used.features()
 		out.Ports = append(out.Ports, port)
 	}
 	return out, true
+}
+
+// binding returns the binding of the service on one of its ports, without addresses: they depend on the DNS mode of the
+// workload.
+func (s *ReachableService) binding(on *ReachablePort) *Binding {
+	return &Binding{
+		Service: s.Service.Name, Protocol: on.Protocol, Hosts: s.hosts, External: s.Service.External, Routes: on.Routes,
+		Origin: s.Service.Origin, source: s, features: on.features,
+	}
 }
 
 // RequestPorts lists the ports that take requests, in order.
 func (s *ReachableService) RequestPorts() []uint16 {
 	var out []uint16
 	for _, p := range s.Ports {
-		if p.Binding.Protocol.Requests() {
+		if p.Protocol.Requests() {
 			out = append(out, p.Port)
 		}
 	}
@@ -69,16 +86,14 @@ func (s *ReachableService) RequestPorts() []uint16 {
 func (s *ReachableService) equalExceptRoutes(o *ReachableService) bool {
 	return reflect.DeepEqual(s.Service, o.Service) && slices.Equal(s.HostNames, o.HostNames) &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b ReachablePort) bool {
-			a.Binding.Routes, b.Binding.Routes = nil, nil
-			a.Binding.features, b.Binding.features = nil, nil
-			return reflect.DeepEqual(a, b)
+			return a.Port == b.Port && a.Protocol == b.Protocol && reflect.DeepEqual(a.Destinations, b.Destinations)
 		})
 }
 
 // addresses returns the addresses of the service for workloads with the DNS mode, and whether their agents answer its
 // names.
 func (s *ReachableService) addresses(mode DNSMode) (addresses []netip.Addr, answered bool) {
-	answered = mode.Answers(s.Service)
+	answered = mode.Answers(*s.Service)
 	if answered && len(s.Service.Addresses) == 0 {
 		return s.Service.Reserved, true
 	}
@@ -86,13 +101,13 @@ func (s *ReachableService) addresses(mode DNSMode) (addresses []netip.Addr, answ
 }
 
 // routesOn selects the routes of a router for a port, and their destinations. It drops targets whose destination does
-// not exist; the dialect reports a finding for them.
-func routesOn(c Catalog, router Router, port uint16, protocol Protocol) (out []Route, destinations []Destination) {
+// not exist; the dialect reports a finding for them. The result shares memory with the router.
+func routesOn(c Catalog, router Router, port uint16, protocol Protocol) (out []Route, destinations []*Destination) {
 	found := map[string]bool{}
 	exists := func(name string) bool {
 		known, again := found[name]
 		if !again {
-			var d Destination
+			var d *Destination
 			if d, known = c.Destination(Key{router.Mesh, name}); known {
 				destinations = append(destinations, d)
 			}
@@ -100,17 +115,28 @@ func routesOn(c Catalog, router Router, port uint16, protocol Protocol) (out []R
 		}
 		return known
 	}
-	for _, r := range router.Routes {
+	missing := func(d WeightedDestination) bool { return !exists(d.Destination) }
+	shared := true // all routes so far are the first of the router
+	for i, r := range router.Routes {
 		if r.Protocol != protocol || r.Port != 0 && r.Port != port {
+			shared = false
 			continue
 		}
-		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations), func(d WeightedDestination) bool {
-			return !exists(d.Destination)
-		})
+		changed := slices.ContainsFunc(r.Action.Destinations, missing)
+		for _, to := range r.Action.Destinations {
+			exists(to.Destination)
+		}
 		for _, name := range slices.Concat(r.Action.ForwardChain, r.Action.ReverseChain) {
 			exists(name)
 		}
-		out = append(out, r)
+		if changed {
+			r.Action.Destinations, shared = slices.DeleteFunc(slices.Clone(r.Action.Destinations), missing), false
+		}
+		if shared {
+			out = router.Routes[: i+1 : i+1]
+		} else {
+			out = append(out, r)
+		}
 	}
 	return out, destinations
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"unique"
 )
 
 // View is the part of the model that one workload needs, without the endpoints of its destinations: see
@@ -49,7 +50,7 @@ type Binding struct {
 	// source has the routes of the binding; nil if no outboundBuilder made the binding. features are those that the
 	// binding uses, with a source.
 	source   *ReachableService
-	features []Feature
+	features unique.Handle[featureList]
 }
 
 // Same reports whether both bindings are equal, with equal destinations. It may miss equal bindings, except for those
@@ -59,15 +60,16 @@ func (b *Binding) Same(o *Binding) bool {
 		slices.Equal(b.Addresses, o.Addresses)
 }
 
-// Catalog finds the items of a model that a view consists of. It reports false for items that do not exist.
+// Catalog finds the items of a model that a view consists of. It reports false for items that do not exist. Items must
+// not be modified.
 type Catalog interface {
 	Mesh(name string) (Mesh, bool)
 	Workload(Key) (Workload, bool)
-	Service(Key) (Service, bool)
+	Service(Key) (*Service, bool)
 	// ServiceNames lists the names of the services of a mesh, sorted.
 	ServiceNames(mesh string) []string
 	Router(Key) (Router, bool)
-	Destination(Key) (Destination, bool)
+	Destination(Key) (*Destination, bool)
 	ServiceGroup(Key) (ServiceGroup, bool)
 	// AuthorizationPolicies returns the policies of a workload.
 	AuthorizationPolicies(workload Key) []AuthorizationPolicy
@@ -109,7 +111,8 @@ func NewWorkloadView(c WorkloadCatalog, key Key) (View, OutboundRequest, []Findi
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
 		if router, found := c.Router(Key{key.Mesh, l.Router}); found && l.Router != "" {
-			in.Routes, _ = routesOn(c, router, l.Port, l.Protocol)
+			routes, _ := routesOn(c, router, l.Port, l.Protocol)
+			in.Routes = slices.Clone(routes)
 			findings = append(findings, findPorts(c, key.Mesh, in.Routes)...)
 		}
 		v.Inbound = append(v.Inbound, in)

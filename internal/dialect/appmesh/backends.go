@@ -70,7 +70,7 @@ type resolvedBackends struct {
 	faults   []fault
 }
 
-// nodeWorkload is the workload of a VirtualNode without its backends.
+// nodeWorkload is the workload of a VirtualNode with backends, without them.
 type nodeWorkload struct {
 	model.Workload
 	backends backendsKey
@@ -82,7 +82,7 @@ func (r *rules) addBackends(g *incremental.Graph) {
 	incremental.Each(rule, r.backendLists, backendsRule{
 		r.settings, r.services.resolver(rule), incremental.Reads(rule, r.groups), incremental.Emits(rule, r.backends),
 	}, backendsRule.evaluate)
-	rule = incremental.NewRule(g, "workload")
+	rule = incremental.NewRule(g, "workload with backends")
 	incremental.Each(rule, r.nodeWorkloads, workloadRule{
 		r.translator(rule), incremental.Reads(rule, r.backends), r.out.EmitsWorkloads(rule),
 	}, workloadRule.evaluate)

@@ -87,9 +87,14 @@ func includes(has, wanted map[string]string) bool {
 	return true
 }
 
+// nodeAttributes returns nil for a VirtualNode without attributes.
 func nodeAttributes(o *api.VirtualNode) map[string]string {
-	out := map[string]string{}
-	for _, a := range cloudMap(o).Attributes {
+	all := cloudMap(o).Attributes
+	if len(all) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(all))
+	for _, a := range all {
 		out[a.Key] = a.Value
 	}
 	return out

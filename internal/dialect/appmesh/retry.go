@@ -24,20 +24,22 @@ var grpcConditions = map[api.GRPCRetryEvent]model.RetryCondition{
 	api.RetryUnavailable:       model.RetryGRPCUnavailable,
 }
 
-// defaultRetry is the retry policy that App Mesh added to routes without one.
+// defaultRetry is the retry policy that App Mesh added to routes without one. Routes share its lists.
+var defaultRetry = model.Retry{
+	Retries: 2,
+	Conditions: []model.RetryCondition{
+		// in canonical order
+		model.RetryConnectFailure, model.RetryRefusedStream, model.RetryReset, model.RetryGRPCUnavailable,
+	},
+	StatusCodes:        []uint16{503},
+	AvoidPreviousHosts: true,
+}
+
 func (s Settings) defaultRetry() model.Retry {
 	if s.NoDefaultRetry {
 		return model.Retry{}
 	}
-	return model.Retry{
-		Retries: 2,
-		Conditions: []model.RetryCondition{
-			// in canonical order
-			model.RetryConnectFailure, model.RetryRefusedStream, model.RetryReset, model.RetryGRPCUnavailable,
-		},
-		StatusCodes:        []uint16{503},
-		AvoidPreviousHosts: true,
-	}
+	return defaultRetry
 }
 
 func (s Settings) httpRetry(p *api.HTTPRetryPolicy) model.Retry {

@@ -43,6 +43,7 @@ func (d Dialect) evaluate(objects []client.Object) *rules {
 type rules struct {
 	settings Settings
 	out      *store.Model
+	paths    fieldPaths
 
 	namespaces *incremental.Relation[types.NamespacedName, *corev1.Namespace]
 	// namespaceNames lists the names of all Namespaces.
@@ -96,7 +97,7 @@ type rules struct {
 type allKey struct{}
 
 func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *store.Model) *rules {
-	r := &rules{settings: s, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
+	r := &rules{settings: s, out: out, paths: fieldPaths{}, namespaces: store.Of[*corev1.Namespace](objects)}
 	r.addRelations(g, objects)
 	r.addMeshes(g, objects)
 	r.addClusterServices(g)
@@ -118,16 +119,17 @@ func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *sto
 // translator is the part of a rule that reports findings. Rules embed it, with their other handles.
 type translator struct {
 	settings Settings
+	paths    fieldPaths
 	findings store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *rules) translator(rule *incremental.Rule) translator {
-	return translator{r.settings, r.out.EmitsFindings(rule)}
+	return translator{r.settings, r.paths, r.out.EmitsFindings(rule)}
 }
 
-// nodePort is a reachable listener of a VirtualNode.
+// nodePort is a reachable listener of a VirtualNode, with its destination.
 type nodePort struct {
-	model.Destination
+	*model.Destination
 	timeouts model.Timeouts
 	index    int // in spec.listeners
 }

@@ -21,7 +21,8 @@ type nodeRule struct {
 	servicesKnown   *incremental.Reader[allKey, bool]
 	owners          *incremental.Reader[string, meshOwner]
 	backendLists    *incremental.Emitter[backendsKey, *backendList]
-	workloads       *incremental.Emitter[model.Key, nodeWorkload]
+	withBackends    *incremental.Emitter[model.Key, nodeWorkload]
+	workloads       store.Output[model.Key, model.Workload]
 	served          store.Output[model.Key, model.Destination]
 	ports           *incremental.Emitter[model.Key, nodePort]
 	selectors       *incremental.Emitter[selectorIndex, selectedWorkload]
@@ -37,7 +38,8 @@ func (r *rules) addNodes(g *incremental.Graph) {
 		servicesKnown:   incremental.Reads(rule, r.servicesKnown),
 		owners:          incremental.Reads(rule, r.owners),
 		backendLists:    incremental.Emits(rule, r.backendLists),
-		workloads:       incremental.Emits(rule, r.nodeWorkloads),
+		withBackends:    incremental.Emits(rule, r.nodeWorkloads),
+		workloads:       r.out.EmitsWorkloads(rule),
 		served:          r.out.EmitsDestinations(rule),
 		ports:           incremental.Emits(rule, r.ports),
 		selectors:       incremental.Emits(rule, r.selectors),
@@ -59,7 +61,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 	w.AccessLog = t.accessLog(m.origin, m.object.Spec.Logging)
 	var specs []api.Listener // of w.Listeners
 	for i, l := range m.object.Spec.Listeners {
-		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
+		at := m.origin.At(t.paths.shared(fmt.Sprintf("spec.listeners[%d]", i)))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)
 		if !ok {
 			continue
@@ -77,12 +79,22 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 		})
 	}
 	t.destinations(m, w.Listeners, specs)
-	list := &backendList{m.key.Mesh, m.object.Namespace, m.object.Spec.Backends, m.object.Spec.BackendGroups}
-	key := list.key()
-	t.backendLists.Emit(key, list)
-	t.workloads.Emit(m.key, nodeWorkload{w, key})
+	t.workload(m, w)
 	t.selector(m)
 	t.register(m)
+}
+
+// workload adds the workload. If the VirtualNode has backends, they are resolved once for all with the same.
+func (t *nodeRule) workload(m *meshMember[*api.VirtualNode], w model.Workload) {
+	spec := m.object.Spec
+	if len(spec.Backends)+len(spec.BackendGroups) == 0 {
+		t.workloads.Emit(w)
+		return
+	}
+	list := &backendList{m.key.Mesh, m.object.Namespace, spec.Backends, spec.BackendGroups}
+	key := list.key()
+	t.backendLists.Emit(key, list)
+	t.withBackends.Emit(m.key, nodeWorkload{w, key})
 }
 
 // portMapping repeats checks of the schema, for objects that are not from an API server.
@@ -141,8 +153,7 @@ func (t *nodeRule) destinations(m *meshMember[*api.VirtualNode], listeners []mod
 			TLS: originatedTLS(l, found), Origin: l.Origin,
 		}
 		t.setHealth(&d, specs[i])
-		t.ports.Emit(m.key, nodePort{d, l.Timeouts, i})
-		t.served.Emit(d)
+		t.ports.Emit(m.key, nodePort{t.served.Emit(d), l.Timeouts, i})
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *rules) addRouters(g *incremental.Graph) {
 func (t *routerRule) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 	router := model.Router{Key: m.key, Origin: m.origin}
 	for i, l := range m.object.Spec.Listeners {
-		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
+		at := m.origin.At(t.paths.shared(fmt.Sprintf("spec.listeners[%d]", i)))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)
 		if !ok {
 			continue
@@ -86,13 +86,13 @@ func (t *routerRule) route(mesh string, at model.Origin, r api.Route) (model.Rou
 	}
 	switch {
 	case r.HTTPRoute != nil:
-		return t.httpRoute(mesh, at.At(at.Path+".httpRoute"), r.Name, model.HTTP, r.HTTPRoute)
+		return t.httpRoute(mesh, at.At(t.paths.shared(at.Path+".httpRoute")), r.Name, model.HTTP, r.HTTPRoute)
 	case r.HTTP2Route != nil:
-		return t.httpRoute(mesh, at.At(at.Path+".http2Route"), r.Name, model.HTTP2, r.HTTP2Route)
+		return t.httpRoute(mesh, at.At(t.paths.shared(at.Path+".http2Route")), r.Name, model.HTTP2, r.HTTP2Route)
 	case r.GRPCRoute != nil:
-		return t.grpcRoute(mesh, at.At(at.Path+".grpcRoute"), r.Name, r.GRPCRoute)
+		return t.grpcRoute(mesh, at.At(t.paths.shared(at.Path+".grpcRoute")), r.Name, r.GRPCRoute)
 	}
-	return t.tcpRoute(mesh, at.At(at.Path+".tcpRoute"), r.Name, r.TCPRoute)
+	return t.tcpRoute(mesh, at.At(t.paths.shared(at.Path+".tcpRoute")), r.Name, r.TCPRoute)
 }
 
 func (t *routerRule) httpRoute(mesh string, at model.Origin, name string, protocol model.Protocol,
@@ -150,7 +150,7 @@ func (t *routerRule) action(mesh string, at model.Origin, a api.RouteAction) mod
 	var total, remaining int64
 	for i, w := range a.WeightedTargets {
 		total += max(w.Weight, 0)
-		if d, ok := t.target(mesh, at.At(fmt.Sprintf("%s[%d]", at.Path, i)), w); ok {
+		if d, ok := t.target(mesh, at.At(t.paths.shared(fmt.Sprintf("%s[%d]", at.Path, i))), w); ok {
 			out.Destinations = append(out.Destinations, d)
 			remaining += int64(d.Weight)
 		}

@@ -14,4 +14,9 @@
 // are its only access to relations: a rule cannot use a relation that it did not declare. Seal orders the rules by
 // their declarations: a rule is evaluated after those that emit into the relations that it reads. The order in which
 // rules are added has no effect. Rules that form a cycle are an error of the program, and Seal panics.
+//
+// A relation has a slot for each key with entries or readers, a rule has a cell for each key that it is evaluated for.
+// Slots and cells are numbered and refer to each other by number, in pages without pointers: a graph has millions of
+// them, and their size is most of its memory. Values are objects of their own. They are never modified, so that a rule
+// may keep a reference to what it has read.
 package incremental

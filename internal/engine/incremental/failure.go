@@ -48,47 +48,50 @@ func (g *Graph) Panics() []Panic { return g.panics }
 // readsFailures reports whether a rule reads Failures. Its own panics are not among them.
 func (r *Rule) readsFailures() bool { return slices.Contains(r.reads, &r.g.failures.declarations) }
 
-// call evaluates the rule. It reports whether the key has entries, and returns the value of a panic and its stack.
-func (c *cell) call() (exists bool, panicked any, stack []byte) {
-	g := c.rule.g
+// call evaluates a rule. It reports whether the key has entries, and returns the value of a panic and its stack.
+func (g *Graph) call(c *cell) (exists bool, panicked any, stack []byte) {
 	defer func() {
 		g.running = nil
 		if panicked = recover(); panicked != nil {
 			stack = debug.Stack()
 		}
 	}()
-	g.running = c.rule
-	return c.rule.evaluateAt(c.at), nil, nil
+	g.running = g.rules[c.rule]
+	_, place := g.find(c.at)
+	return g.running.evaluateAt(place), nil, nil
 }
 
 // fail keeps what the last good evaluation emitted, and emits a failure. The cell reads what it has read then and now,
 // so that it is evaluated again when any of it changes.
-func (c *cell) fail(panicked any, stack []byte) {
-	r, g := c.rule, c.rule.g
+func (g *Graph) fail(id cellID, panicked any, stack []byte) {
+	c, e := g.cells.at(uint32(id)), &g.evaluation
+	r := g.rules[c.rule]
 	f := Failure{FailureKey: FailureKey{Rule: r.name}, Text: fmt.Sprint(panicked)}
-	f.Key, f.Value = c.rule.subject(c.at)
-	for _, s := range c.reads {
-		if read := s.lastRead(); *read != g.evaluations {
-			*read = g.evaluations
-			r.slots = append(r.slots, s)
-		}
+	_, place := g.find(c.at)
+	f.Key, f.Value = r.subject(place)
+	reads, emits := g.links(c)
+	for _, at := range reads {
+		e.addRead(g.slot(at), at)
 	}
-	c.setReads(r.slots)
-	for _, e := range r.emissions {
-		e.in().removeIfUnused()
+	g.setReads(id, e.reads)
+	e.sort()
+	for _, at := range slices.Compact(e.emits) {
+		g.removeIfUnused(at)
 	}
-	emits, repeated := make([]anyEntry, 0, len(c.emits)+1), false
-	for _, e := range c.emits {
-		if old, is := e.(*entry[FailureKey, Failure]); is && old.slot.relation == g.failures {
-			repeated = g.failures.equal(old.value[0], f)
-			continue
-		}
-		emits = append(emits, e)
-	}
+	emits = slices.Clone(emits)
+	repeated := false
 	if !r.readsFailures() {
-		emits = append(emits, newEntry(g.failures.slot(f.FailureKey), f))
+		place := g.failures.slot(f.FailureKey)
+		at, had := g.failures.id(place), 0
+		if old, is := g.failures.emittedBy(id, place); is {
+			had, repeated = 1, g.failures.equal(old, f)
+		} else {
+			i, _ := slices.BinarySearch(emits, at)
+			emits = slices.Insert(emits, i, at)
+		}
+		g.failures.replace(place, id, had, []emission{{at, &[1]Failure{f}}})
 	}
-	c.setEmits(emits)
+	g.setLinks(c, e.reads, emits)
 	g.recordPanic(f, stack, repeated)
 }
 

@@ -156,9 +156,8 @@ func TestIncrementalEqualsFullEvaluation(t *testing.T) {
 			f.people.Delete(person)
 		}
 		f.g.Run()
-		if n := f.people.slots.used + f.names.slots.used + f.parents.slots.used + f.children.slots.used +
-			f.report.slots.used + f.count.slots.used + f.shared.slots.used; n != 0 {
-			t.Fatalf("seed %d: %d slots are left without facts", seed, n)
+		if left := left(f.g); left != "" {
+			t.Fatalf("seed %d: without facts, these are left: %s", seed, left)
 		}
 	}
 }

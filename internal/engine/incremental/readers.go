@@ -1,85 +1,88 @@
 package incremental
 
-// fewReaders is the number of readers up to which a slice needs less memory than a map.
-const fewReaders = 32
+import "slices"
 
-// readers is a set of evaluations. Most slots have at most one reader.
-type readers struct {
-	one  *cell
-	more *readerSet // the others; nil for none
-}
+// fewReaders is the number of readers up to which a list is used in place of a map.
+const fewReaders = maxRun
 
-type readerSet struct {
-	few  []*cell
-	many map[*cell]struct{} // nil for few
-}
+// readerSet holds the evaluations that read a slot with many readers.
+type readerSet map[cellID]struct{}
 
-func (r *readers) empty() bool { return r.one == nil && r.more == nil }
+// readerKind is the representation of the evaluations that read a slot: one, a list, or a set.
+type readerKind uint8
 
-// add adds an evaluation that is not in the set.
-func (r *readers) add(c *cell) {
+const (
+	oneReader readerKind = iota // or none
+	severalReaders
+	manyReaders
+)
+
+// addReader adds an evaluation that does not read the slot yet.
+func (g *Graph) addReader(s *slot, id cellID) {
 	switch {
-	case r.one == nil:
-		r.one = c
-	case r.more == nil:
-		r.more = &readerSet{few: []*cell{c}}
+	case s.kind == manyReaders:
+		(*g.readerSets.at(s.readers))[id] = struct{}{}
+	case s.kind == severalReaders:
+		g.setReaders(s, append(g.readers.get(runID(s.readers)), id))
+	case s.readers == 0:
+		s.readers = uint32(id)
 	default:
-		r.more.add(c)
+		g.setReaders(s, []cellID{cellID(s.readers), id})
 	}
 }
 
-func (s *readerSet) add(c *cell) {
-	if s.many == nil && len(s.few) < fewReaders {
-		s.few = append(s.few, c)
-		return
-	}
-	if s.many == nil {
-		s.many = make(map[*cell]struct{}, 2*fewReaders)
-		for _, old := range s.few {
-			s.many[old] = struct{}{}
+// dropReader removes an evaluation that reads the slot.
+func (g *Graph) dropReader(s *slot, id cellID) {
+	switch s.kind {
+	case manyReaders:
+		if set := *g.readerSets.at(s.readers); len(set) > 1 {
+			delete(set, id)
+			return
 		}
-		s.few = nil
-	}
-	s.many[c] = struct{}{}
-}
-
-func (r *readers) drop(c *cell) {
-	if r.one == c {
-		r.one = nil
-	} else if r.more != nil && r.more.drop(c) {
-		r.more = nil
+		g.readerSets.remove(s.readers)
+		s.kind, s.readers = oneReader, 0
+	case severalReaders:
+		g.setReaders(s, slices.DeleteFunc(g.readers.get(runID(s.readers)), func(o cellID) bool { return o == id }))
+	case oneReader:
+		s.readers = 0
 	}
 }
 
-// drop reports whether the set is empty without the evaluation.
-func (s *readerSet) drop(c *cell) bool {
-	if s.many != nil {
-		delete(s.many, c)
-		return len(s.many) == 0
-	}
-	for i, old := range s.few {
-		if old == c {
-			last := len(s.few) - 1
-			s.few[i], s.few[last] = s.few[last], nil
-			s.few = s.few[:last]
-			break
+// setReaders replaces the readers of a slot without a set by a list of at least one.
+func (g *Graph) setReaders(s *slot, all []cellID) {
+	before := *s
+	switch {
+	case len(all) == 1:
+		s.kind, s.readers = oneReader, uint32(all[0])
+	case len(all) <= fewReaders:
+		s.kind, s.readers = severalReaders, uint32(g.readers.add(all))
+	default:
+		set := make(readerSet, 2*len(all))
+		for _, id := range all {
+			set[id] = struct{}{}
 		}
+		s.kind, s.readers = manyReaders, g.readerSets.add()
+		*g.readerSets.at(s.readers) = set
 	}
-	return len(s.few) == 0
+	if before.kind == severalReaders {
+		g.readers.remove(runID(before.readers))
+	}
 }
 
-// enqueue schedules all evaluations.
-func (r *readers) enqueue() {
-	if r.one != nil {
-		r.one.enqueue()
-	}
-	if r.more == nil {
-		return
-	}
-	for _, c := range r.more.few {
-		c.enqueue()
-	}
-	for c := range r.more.many {
-		c.enqueue()
+// enqueueReaders schedules all evaluations that read a slot.
+func (g *Graph) enqueueReaders(s *slot) {
+	switch s.kind {
+	case manyReaders:
+		for id := range *g.readerSets.at(s.readers) {
+			g.enqueue(id)
+		}
+	case severalReaders:
+		for _, id := range g.readers.get(runID(s.readers)) {
+			g.enqueue(id)
+		}
+	case oneReader:
+		if s.readers != 0 {
+			g.enqueue(cellID(s.readers))
+		}
 	}
 }

@@ -4,15 +4,13 @@ import "fmt"
 
 // Relation maps keys to sorted entries. Entries must not be modified after they are added.
 type Relation[K comparable, V any] struct {
-	declarations
-	g       *Graph
+	relationSlots
 	compare func(a, b V) int
 	equal   func(a, b V) bool
-	slots   slotSet[K, V]
-	// sources are the rules that are evaluated for each key, severalSources those for keys with several entries.
-	sources, severalSources []*Rule
-	tracked                 bool
-	changed                 map[K]struct{}
+	table   table[K, V]
+	lists   pool[list[V]]
+	tracked bool
+	changed map[K]struct{}
 }
 
 // NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the
@@ -20,9 +18,15 @@ type Relation[K comparable, V any] struct {
 // without a change.
 func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int,
 	equal func(a, b V) bool) *Relation[K, V] {
-	return &Relation[K, V]{
-		declarations: declarations{relation: name}, g: g, compare: compare, equal: equal,
+	r := &Relation[K, V]{compare: compare, equal: equal}
+	r.relationSlots = relationSlots{
+		declarations: declarations{relation: name}, g: g, number: uint32(len(g.relations)), typed: r,
 	}
+	if len(g.relations) == maxRelations {
+		panic(fmt.Sprintf("incremental: more than %d relations", maxRelations))
+	}
+	g.relations = append(g.relations, &r.relationSlots)
+	return r
 }
 
 // Name returns the name of the relation.
@@ -52,31 +56,33 @@ func (r *Relation[K, V]) TakeChanged() []K {
 func (r *Relation[K, V]) Set(key K, value V) {
 	r.mustBeIdle()
 	r.g.Seal()
-	s := r.slot(key)
-	if old := s.fact(); old != nil {
-		if r.equal(old.value[0], value) {
-			return
-		}
-		s.remove(old)
-	}
-	s.insert(newEntry(s, value))
+	place := r.slot(key)
+	r.replace(place, 0, r.facts(place), []emission{{r.id(place), &[1]V{value}}})
 }
 
 // Delete removes the fact of a key that Set has set.
 func (r *Relation[K, V]) Delete(key K) {
 	r.mustBeIdle()
-	if s := r.slots.get(key); s != nil {
-		if old := s.fact(); old != nil {
-			s.remove(old)
+	if place := r.table.get(key); place != 0 {
+		if had := r.facts(place); had > 0 {
+			r.replace(place, 0, had, nil)
 		}
 	}
+}
+
+// facts is the number of entries of a slot that were set from outside.
+func (r *Relation[K, V]) facts(place uint32) int {
+	if _, is := r.emittedBy(0, place); is {
+		return 1
+	}
+	return 0
 }
 
 // Get returns the sorted entries of a key, between runs.
 func (r *Relation[K, V]) Get(key K) []V {
 	r.mustBeIdle()
-	if s := r.slots.get(key); s != nil {
-		return s.values()
+	if place := r.table.get(key); place != 0 {
+		return r.values(place)
 	}
 	return nil
 }
@@ -87,9 +93,9 @@ func (r *Relation[K, V]) GetFirst(key K) (V, bool) { return first(r.Get(key)) }
 // ForEach calls f for each key with entries, in any order, between runs.
 func (r *Relation[K, V]) ForEach(f func(K, []V)) {
 	r.mustBeIdle()
-	for _, s := range r.slots.table {
-		if s != nil && !s.empty() {
-			f(s.key, s.values())
+	for _, place := range r.table.places {
+		if place != 0 && !r.empty(place) {
+			f(r.table.items.at(place).key, r.values(place))
 		}
 	}
 }
@@ -102,13 +108,36 @@ func (r *Relation[K, V]) mustBeIdle() {
 	}
 }
 
-func (r *Relation[K, V]) slot(key K) *slot[K, V] {
-	s := r.slots.get(key)
-	if s == nil {
-		s = &slot[K, V]{relation: r, key: key}
-		r.slots.put(s)
+// slot returns the slot of a key, which is added if there is none.
+func (r *Relation[K, V]) slot(key K) uint32 {
+	place := r.table.get(key)
+	if place == 0 {
+		place = r.addSlot()
+		r.table.put(place, key)
 	}
-	return s
+	return place
+}
+
+// markChanged schedules the evaluations that a change of a slot affects.
+func (r *Relation[K, V]) markChanged(place uint32) {
+	if r.tracked {
+		r.changed[r.table.items.at(place).key] = struct{}{}
+	}
+	r.enqueueAffected(place)
+	r.removeIfUnused(place)
+}
+
+// removeIfUnused removes a slot. The evaluations for its key are there until they have seen that it has no entries.
+func (r *Relation[K, V]) removeIfUnused(place uint32) {
+	s := r.slots.at(place)
+	if s.readers != 0 || s.cells != 0 || !r.empty(place) {
+		return
+	}
+	if s.several {
+		r.lists.remove(s.entries)
+	}
+	r.table.remove(r.table.items.at(place).key)
+	r.slots.remove(place)
 }
 
 func first[V any](values []V) (V, bool) {

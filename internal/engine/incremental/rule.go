@@ -12,16 +12,14 @@ type Rule struct {
 	// reads and emits are the declared relations. The source is the first that the rule reads, after Each.
 	reads, emits []*declarations
 	complete     bool
+	// number is the place of the rule in the graph, once that is sealed.
+	number uint16
 	// queue holds the pending evaluations. It may grow while other rules are evaluated.
-	queue []*cell
-	// evaluated is the cell of the running evaluation, slots and emissions are what it has read and emitted.
-	evaluated *cell
-	slots     []anySlot
-	emissions []anyEntry
+	queue []cellID
 	// evaluateAt evaluates the rule for the key of a slot. It reports false if the slot has too few entries.
-	evaluateAt func(anySlot) bool
+	evaluateAt func(place uint32) bool
 	// subject returns the key of a slot and its first entry.
-	subject func(anySlot) (key, value any)
+	subject func(place uint32) (key, value any)
 }
 
 // declarations are the rules that declare to use a relation.
@@ -77,13 +75,10 @@ func (r *Rule) mustBeOpen(of *declarations) {
 // Read returns the sorted entries of a key. The slice must not be modified.
 func (r *Reader[K, V]) Read(key K) []V {
 	r.rule.mustRun(&r.relation.declarations)
-	s := r.relation.slot(key)
-	if now := r.rule.g.evaluations; s.read != now {
-		s.read = now
-		r.rule.slots = append(r.rule.slots, s)
-	}
-	s.update()
-	return s.values()
+	place := r.relation.slot(key)
+	r.rule.g.evaluation.addRead(r.relation.slots.at(place), r.relation.id(place))
+	r.relation.update(place)
+	return r.relation.values(place)
 }
 
 // Owners returns the owner of each entry of a key, in the order of Read: that of the rule that emits it, or "" for a
@@ -91,10 +86,11 @@ func (r *Reader[K, V]) Read(key K) []V {
 func (r *Reader[K, V]) Owners(key K) []string {
 	r.Read(key)
 	var out []string
-	for _, e := range r.relation.slots.get(key).all() {
+	g := r.rule.g
+	for _, source := range r.relation.sourcesOf(r.relation.table.get(key)) {
 		owner := ""
-		if e.source != nil {
-			owner = e.source.rule.owner
+		if source != 0 {
+			owner = g.rules[g.cells.at(uint32(source)).rule].owner
 		}
 		out = append(out, owner)
 	}
@@ -118,20 +114,22 @@ func Emits[K comparable, V any](r *Rule, relation *Relation[K, V]) *Emitter[K, V
 	return &Emitter[K, V]{r, relation}
 }
 
-// Emit adds an entry. The next evaluation of the same rule and key replaces it.
-func (e *Emitter[K, V]) Emit(key K, value V) {
+// Emit adds an entry. The next evaluation of the same rule and key replaces it. Other entries may have the reference to
+// the value, which must not be modified.
+func (e *Emitter[K, V]) Emit(key K, value V) *V {
 	e.rule.mustRun(&e.relation.declarations)
-	e.rule.emissions = append(e.rule.emissions, newEntry(e.relation.slot(key), value))
+	now := &e.rule.g.evaluation
+	emitted := &[1]V{value}
+	now.emissions = append(now.emissions, emission{e.relation.id(e.relation.slot(key)), emitted})
+	return &emitted[0]
 }
 
 // Last returns what the previous evaluation of the rule for its key emitted under a key, so that the running one can
 // take parts of it. The result of the rule must not depend on it otherwise.
 func (e *Emitter[K, V]) Last(key K) (V, bool) {
 	e.rule.mustRun(&e.relation.declarations)
-	for _, emitted := range e.rule.evaluated.emits {
-		if last, ok := emitted.(*entry[K, V]); ok && last.slot.relation == e.relation && last.slot.key == key {
-			return last.value[0], true
-		}
+	if place := e.relation.table.get(key); place != 0 {
+		return e.relation.emittedBy(e.rule.g.evaluation.cell, place)
 	}
 	var none V
 	return none, false
@@ -172,18 +170,17 @@ func complete[A any, K comparable, V any](r *Rule, source *Relation[K, V], acces
 	checkAccess(r, access)
 	r.declareRead(&source.declarations)
 	r.complete = true
-	r.evaluateAt = func(at anySlot) bool {
-		s := at.(*slot[K, V])
-		s.update()
-		if len(s.values()) < least {
+	r.evaluateAt = func(place uint32) bool {
+		source.update(place)
+		values := source.values(place)
+		if len(values) < least {
 			return false
 		}
-		f(access, s.key, s.values())
+		f(access, source.table.items.at(place).key, values)
 		return true
 	}
-	r.subject = func(at anySlot) (key, value any) {
-		s := at.(*slot[K, V])
-		value, _ = first(s.values())
-		return s.key, value
+	r.subject = func(place uint32) (key, value any) {
+		value, _ = first(source.values(place))
+		return source.table.items.at(place).key, value
 	}
 }

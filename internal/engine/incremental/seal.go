@@ -13,10 +13,11 @@ func (g *Graph) Seal() {
 		return
 	}
 	g.sealed = true
-	for _, r := range g.rules {
+	for i, r := range g.rules {
 		if !r.complete {
 			panic(fmt.Sprintf("incremental: rule %s has no source; call Each", r.name))
 		}
+		r.number = uint16(i)
 	}
 	for _, r := range g.rules {
 		if !r.readsFailures() {

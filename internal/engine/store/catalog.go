@@ -43,18 +43,33 @@ func (c *catalog) Workload(key model.Key) (model.Workload, bool) {
 	return w, ok
 }
 
-func (c *catalog) Service(key model.Key) (model.Service, bool) { return c.addressed.ReadFirst(key) }
-func (c *catalog) ServiceNames(mesh string) []string           { return c.serviceNames.Read(mesh) }
-func (c *catalog) Router(key model.Key) (model.Router, bool)   { return c.routers.ReadFirst(key) }
+func (c *catalog) Service(key model.Key) (*model.Service, bool) {
+	return firstOf(c.addressed.Read(key))
+}
+func (c *catalog) ServiceNames(mesh string) []string         { return c.serviceNames.Read(mesh) }
+func (c *catalog) Router(key model.Key) (model.Router, bool) { return c.routers.ReadFirst(key) }
 
-func (c *catalog) Destination(key model.Key) (model.Destination, bool) {
-	d, ok := c.destinations.ReadFirst(key)
+func (c *catalog) Destination(key model.Key) (*model.Destination, bool) {
+	d, ok := firstOf(c.destinations.Read(key))
+	if !ok {
+		return nil, false
+	}
 	if name, is := ServiceName(d.Discovery.DNSName, ""); is {
 		if _, known := c.clusterServices.ReadFirst(name); known {
-			d.Discovery.DNSName = "" // the DNS of the cluster answers it
+			own := *d
+			own.Discovery.DNSName = "" // the DNS of the cluster answers it
+			return &own, true
 		}
 	}
-	return d, ok
+	return d, true
+}
+
+// firstOf returns a reference to the first entry of a key.
+func firstOf[V any](all []V) (*V, bool) {
+	if len(all) == 0 {
+		return nil, false
+	}
+	return &all[0], true
 }
 
 func (c *catalog) ServiceGroup(key model.Key) (model.ServiceGroup, bool) {

@@ -13,10 +13,10 @@ type Output[K comparable, V any] struct {
 	prepare func(*V) K
 }
 
-// Emit adds an item.
-func (o Output[K, V]) Emit(item V) {
+// Emit adds an item. Entries of other relations may have the reference to it, which must not be modified.
+func (o Output[K, V]) Emit(item V) *V {
 	key := o.prepare(&item)
-	o.to.Emit(key, item)
+	return o.to.Emit(key, item)
 }
 
 // EmitsMeshes declares that a rule emits meshes.

@@ -45,9 +45,10 @@ type viewRelations struct {
 	Views         *incremental.Relation[model.Key, *WorkloadView]
 	OutboundViews *incremental.Relation[model.OutboundKey, *OutboundView]
 
-	// requests has an entry for each workload with the outbound view, distinctRequests one of them: an outbound view is
-	// not evaluated again for one more workload.
-	requests, distinctRequests *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
+	// sharing has the names of the workloads with the outbound view, requests the request of one of them: an outbound
+	// view is not evaluated again for one more workload.
+	sharing  *incremental.Relation[model.OutboundKey, string]
+	requests *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
 
 	reachable *incremental.Relation[model.Key, *model.ReachableService]
 	// requestPorts are the ports of services that take requests.
@@ -65,7 +66,11 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 			func(*OutboundView, *OutboundView) int { return 0 }, func(a, b *OutboundView) bool {
 				return a.OutboundView.MadeFrom(&b.OutboundView) && deepEqual(a.Mesh, b.Mesh)
 			}),
-		requests: newRequests(g, "requests"), distinctRequests: newRequests(g, "distinct requests"),
+		sharing: incremental.NewRelation[model.OutboundKey](g, "workloads of outbound views", strings.Compare,
+			func(a, b string) bool { return a == b }),
+		requests: incremental.NewRelation[model.OutboundKey](g, "requests",
+			func(_, _ *model.OutboundRequest) int { return 0 },
+			func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
 		reachable: incremental.NewRelation[model.Key](g, "reachable services",
 			func(_, _ *model.ReachableService) int { return 0 }, deepEqual[*model.ReachableService]),
 		requestPorts: incremental.NewRelation[model.Key](g, "request ports", cmp.Compare[uint16],
@@ -79,12 +84,6 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 	return r
 }
 
-// newRequests creates a relation of requests. Those of a key are equal: it is a hash of the request.
-func newRequests(g *incremental.Graph, name string) *incremental.Relation[model.OutboundKey, *model.OutboundRequest] {
-	return incremental.NewRelation[model.OutboundKey](g, name, func(_, _ *model.OutboundRequest) int { return 0 },
-		func(_, _ *model.OutboundRequest) bool { return true })
-}
-
 // addViewRules adds the rules that derive views. A change of a route evaluates its service and each outbound view with
 // the service, but no workloads.
 func (m *Mesh) addViewRules(g *incremental.Graph) {
@@ -95,12 +94,13 @@ func (m *Mesh) addViewRules(g *incremental.Graph) {
 	r = incremental.NewRule(g, "view")
 	incremental.Each(r, m.Workloads, viewRule{
 		&workloadCatalog{m.readsCatalog(r), incremental.Reads(r, m.requestPorts)}, incremental.Emits(r, m.Views),
-		incremental.Emits(r, m.requests), m.EmitsFindings(r),
+		incremental.Emits(r, m.sharing), m.EmitsFindings(r),
 	}, viewRule.evaluate)
-	r = incremental.NewRule(g, "distinct request")
-	incremental.Each(r, m.requests, incremental.Emits(r, m.distinctRequests), emitFirst)
+	r = incremental.NewRule(g, "request")
+	incremental.Each(r, m.sharing, sharedRequestRule{incremental.Reads(r, m.Views), incremental.Emits(r, m.requests)},
+		sharedRequestRule.evaluate)
 	r = incremental.NewRule(g, "outbound view")
-	incremental.Each(r, m.distinctRequests, outboundRule{
+	incremental.Each(r, m.requests, outboundRule{
 		&outboundCatalog{m.readsCatalog(r), incremental.Reads(r, m.reachable)},
 		incremental.Emits(r, m.OutboundViews), incremental.Emits(r, m.conflicts),
 	}, outboundRule.evaluate)
@@ -127,7 +127,7 @@ func (r reachableRule) evaluate(key model.Key, _ []model.Service) {
 type viewRule struct {
 	*workloadCatalog
 	views    *incremental.Emitter[model.Key, *WorkloadView]
-	requests *incremental.Emitter[model.OutboundKey, *model.OutboundRequest]
+	sharing  *incremental.Emitter[model.OutboundKey, string]
 	findings Output[model.ObjectRef, model.Finding]
 }
 
@@ -152,12 +152,21 @@ func (r viewRule) evaluate(key model.Key, all []model.Workload) {
 		}
 	}
 	r.views.Emit(key, own)
-	r.requests.Emit(own.OutboundKey, &request)
+	r.sharing.Emit(own.OutboundKey, key.Name)
 }
 
-func emitFirst(to *incremental.Emitter[model.OutboundKey, *model.OutboundRequest], key model.OutboundKey,
-	all []*model.OutboundRequest) {
-	to.Emit(key, all[0])
+// sharedRequestRule emits the request of one of the workloads that share an outbound view.
+type sharedRequestRule struct {
+	views    *incremental.Reader[model.Key, *WorkloadView]
+	requests *incremental.Emitter[model.OutboundKey, *model.OutboundRequest]
+}
+
+func (r sharedRequestRule) evaluate(key model.OutboundKey, workloads []string) {
+	if own, ok := r.views.ReadFirst(model.Key{Mesh: key.Mesh, Name: workloads[0]}); ok {
+		view := own.view()
+		request := view.Request()
+		r.requests.Emit(key, &request)
+	}
 }
 
 type outboundRule struct {
