@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
 	"anymesh.dev/anymesh/internal/aggregate/version"
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // Limits of connections before anybody is authenticated, except those from loopback. A further one is reset.
@@ -104,8 +104,8 @@ func Limits() []Limit {
 		{"MaxRequests", count(MaxRequests), refused(reasonRequests), "Concurrent requests, except watches and streams, of all clients. A further one gets status 429."},
 		{"MaxStreams", count(MaxStreams), refused(reasonStreams), "Open watches and streams, such as logs, of all clients. A further one gets status 429."},
 		{"MaxConversions", count(MaxConversions), refused(reasonConversions), "Lists, and watches that begin with the current objects, that are converted to protobuf at once. A further one gets status 429."},
-		{"MaxHeaderBytes", size(MaxHeaderBytes), refused(string(headerlimit.Long)), "Length of the header of a request. A longer one gets status 431, or its connection is closed."},
-		{"ReadHeaderTimeout", ReadHeaderTimeout.String(), refused(string(headerlimit.Slow)), "Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived."},
+		{"MaxHeaderBytes", size(MaxHeaderBytes), refused(string(serverlimit.Long)), "Length of the header of a request. A longer one gets status 431, or its connection is closed."},
+		{"ReadHeaderTimeout", ReadHeaderTimeout.String(), refused(string(serverlimit.Slow)), "Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived."},
 		{"MaxRequestSize", size(MaxRequestSize), refused(reasonRequestSize), "Length of the body of a write. A longer one gets status 413."},
 		{"MaxOperations", count(rewrite.MaxOperations), refused(reasonPatchOperations), "Operations of a JSON patch. A patch with more gets status 413."},
 		{"ReadTimeout", ReadTimeout.String(), refused(reasonSlowClient), "How long the client of a watch may not read, and how long a list is written. Then the connection is closed."},

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 const (
@@ -50,7 +50,7 @@ func newMetrics() *metrics {
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
-		reasonAuthentications, string(headerlimit.Long), string(headerlimit.Slow),
+		reasonAuthentications, string(serverlimit.Long), string(serverlimit.Slow),
 	} {
 		m.refused.WithLabelValues(reason)
 	}

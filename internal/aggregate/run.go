@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // drainTime limits the time from the end of the watches to the end of other requests, such as logs.
@@ -94,7 +94,7 @@ func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Lis
 			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
-	observe := headerlimit.Observe(server, func(why headerlimit.Reason) { s.metrics.refuse(string(why)) })
+	observe := serverlimit.Observe(server, func(why serverlimit.Reason) { s.metrics.refuse(string(why)) })
 	limiter := s.connections(MaxConnectionsPerSource, MaxConnections)
 	return server, func(l net.Listener) net.Listener { return observe(limiter.Listen(l)) }
 }

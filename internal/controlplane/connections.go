@@ -10,7 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/delivery/xds"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
@@ -105,7 +105,7 @@ func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, ex
 // observeHeaders counts the requests of a server whose header is too long or too slow. The listener of the server has
 // to be wrapped with the result.
 func (c connections) observeHeaders(server string, of *http.Server) func(net.Listener) net.Listener {
-	return headerlimit.Observe(of, func(why headerlimit.Reason) {
+	return serverlimit.Observe(of, func(why serverlimit.Reason) {
 		c.refused.WithLabelValues(server, string(why)).Inc()
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 	"github.com/prometheus/common/expfmt"
 )
 
@@ -44,7 +44,7 @@ func (a *agent) serve(l net.Listener) (stop func()) {
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    MaxHeaderBytes,
 	}
-	observe := headerlimit.Observe(srv, func(why headerlimit.Reason) { refuse(string(why)) })
+	observe := serverlimit.Observe(srv, func(why serverlimit.Reason) { refuse(string(why)) })
 	l = observe(limit.Listen(l))
 	done := make(chan struct{})
 	go func() {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 	"anymesh.dev/anymesh/test/poll"
 )
 
@@ -121,7 +121,7 @@ func TestHeadersAreLimited(t *testing.T) {
 			t.Log(err) // the server does not read the rest
 		}
 	}
-	for _, reason := range []headerlimit.Reason{headerlimit.Long, headerlimit.Slow} {
+	for _, reason := range []serverlimit.Reason{serverlimit.Long, serverlimit.Slow} {
 		poll.Until(t, string(reason), func() bool {
 			return testutil.ToFloat64(a.metrics.refused.WithLabelValues(string(reason))) == 1
 		})

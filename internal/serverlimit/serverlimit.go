@@ -1,8 +1,8 @@
-// Package headerlimit counts requests that an HTTP server refuses because their header is too long or too slow.
+// Package serverlimit counts the requests and connections that reach a limit of an HTTP server.
 //
-// In: a server of net/http with MaxHeaderBytes and ReadHeaderTimeout. Out: a call for each request, or connection, that
-// reaches one of them. net/http enforces both limits itself, and reports neither.
-package headerlimit
+// In: a server of net/http with limits. Out: a call for each request, or connection, that reaches one of them. net/http
+// enforces the limits itself, and does not report that.
+package serverlimit
 
 import (
 	"context"

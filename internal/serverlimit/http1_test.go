@@ -1,4 +1,4 @@
-package headerlimit
+package serverlimit
 
 import (
 	"crypto/tls"
