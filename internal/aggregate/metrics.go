@@ -50,7 +50,7 @@ func newMetrics() *metrics {
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
-		reasonAuthentications, string(serverlimit.Long), string(serverlimit.Slow),
+		reasonAuthentications, string(serverlimit.Long), string(serverlimit.Slow), string(serverlimit.Streams),
 	} {
 		m.refused.WithLabelValues(reason)
 	}

@@ -88,6 +88,7 @@ func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Lis
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return serving },
+		HTTP2:       serverlimit.HTTP2(ReadTimeout),
 		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,

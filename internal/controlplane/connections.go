@@ -40,6 +40,9 @@ const (
 	// ReadTimeout limits the time in which the body arrives, and with HTTP/1 the header in addition. Then the handler
 	// cannot read the rest. The signing endpoint has its own.
 	ReadTimeout = 10 * time.Second
+	// WriteTimeout limits the time from the header of a request until the client has read the response. Then the
+	// connection is closed; with HTTP/2 the stream, or the connection if the client reads nothing at all.
+	WriteTimeout = time.Minute
 )
 
 // connectionLimits are the limits of open connections that apply to this process.
@@ -72,7 +75,7 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
 			Help: "Connections to HTTP servers of the control plane that were reset or closed, by server and reason: source_connections, " +
-				"source_rate, total_connections, header_size, header_timeout.",
+				"source_rate, total_connections, header_size, header_timeout, connection_streams.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",
@@ -102,9 +105,9 @@ func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, ex
 	})
 }
 
-// observeHeaders counts the requests of a server whose header is too long or too slow. The listener of the server has
-// to be wrapped with the result.
-func (c connections) observeHeaders(server string, of *http.Server) func(net.Listener) net.Listener {
+// observe counts the requests and connections that reach a limit of a server. The listener of the server has to be
+// wrapped with the result.
+func (c connections) observe(server string, of *http.Server) func(net.Listener) net.Listener {
 	return serverlimit.Observe(of, func(why serverlimit.Reason) {
 		c.refused.WithLabelValues(server, string(why)).Inc()
 	})

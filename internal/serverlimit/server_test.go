@@ -45,7 +45,7 @@ func newLab(t *testing.T, name, protocol string) *lab {
 	l.server = &http.Server{
 		Handler: http.HandlerFunc(l.serve), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog: log.New(io.Discard, "", 0), HTTP2: HTTP2(time.Minute),
 	}
 	listen := Observe(l.server, func(r Reason) {
 		l.mu.Lock()
@@ -157,7 +157,7 @@ func (l *lab) wants(want map[Reason]int) {
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range []Reason{Long, Slow} {
+	for _, r := range []Reason{Long, Slow, Streams} {
 		if l.counts[r] != want[r] {
 			l.t.Errorf("%s: %s is counted %d times, want %d", l.name, r, l.counts[r], want[r])
 		}

@@ -21,6 +21,8 @@ const (
 	// Slow is http.Server.ReadHeaderTimeout. It limits HTTP/1 only. A connection on which no byte of a request
 	// arrives is closed, too, but is not counted: clients open connections in advance.
 	Slow Reason = "header_timeout"
+	// Streams is http.HTTP2Config.MaxConcurrentStreams.
+	Streams Reason = "connection_streams"
 )
 
 // observer has what all connections of a server share.
@@ -33,7 +35,7 @@ type observer struct {
 type contextKey struct{}
 
 // Observe calls refused for each request, or connection, that the server refuses because of a limit. It sets the
-// server's ConnContext and ConnState, and wraps its handler. Only connections of listeners that listen wraps are
+// server's ConnContext, ConnState and HTTP2.CountError, and wraps its handler. Only connections of listeners that listen wraps are
 // observed; TLS is above them. The server has to have both limits, and an IdleTimeout that is longer than its
 // ReadHeaderTimeout.
 //
@@ -56,6 +58,9 @@ func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listene
 		return ctx
 	}
 	server.ConnState = o.changed
+	if server.HTTP2 != nil {
+		server.HTTP2.CountError = o.failed
+	}
 	return func(l net.Listener) net.Listener { return listener{l} }
 }
 
