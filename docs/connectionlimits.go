@@ -26,6 +26,8 @@ func connectionLimits(table func(title, text string), row func(name, value, text
 		"Length of the header of a request to such a server. A longer one gets status 431, or its connection is closed.", reset("header_size"))
 	row("ReadHeaderTimeout", controlplane.ReadHeaderTimeout.String(),
 		"Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived.", reset("header_timeout"))
+	row("WriteTimeout", controlplane.WriteTimeout.String(), "Time from the header of a request until the client has read the response. Then the connection is closed; with HTTP/2 the stream, "+
+		"or the connection if the client reads nothing at all.", reset(string(serverlimit.Unread)))
 	row("MaxConcurrentStreams", fmt.Sprint(serverlimit.MaxConcurrentStreams),
 		"Open streams of one connection with HTTP/2. Clients wait, or open another connection. A further stream is reset.", reset(string(serverlimit.Streams)))
 	row("MaxReadFrameSize", fmt.Sprintf("%d KiB", serverlimit.MaxReadFrameSize>>10),

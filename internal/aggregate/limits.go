@@ -61,7 +61,7 @@ const (
 // Limits of time.
 const (
 	// ReadTimeout is how long a client may not read before it loses the watch. It resumes from its last version. It also
-	// limits how long a list is written.
+	// limits how long another response is written, and how long a client with HTTP/2 may read nothing.
 	ReadTimeout = time.Minute
 	// WriteTimeout limits a write in a member cluster, as the API server limits requests. Then the write gets 503.
 	WriteTimeout = time.Minute
@@ -110,7 +110,7 @@ func Limits() []Limit {
 		{"MaxReadFrameSize", size(serverlimit.MaxReadFrameSize), "", "Length of a frame of HTTP/2. Clients split what is longer. After a longer frame, the connection is closed with FRAME_SIZE_ERROR, which net/http does not report."},
 		{"MaxRequestSize", size(MaxRequestSize), refused(reasonRequestSize), "Length of the body of a write. A longer one gets status 413."},
 		{"MaxOperations", count(rewrite.MaxOperations), refused(reasonPatchOperations), "Operations of a JSON patch. A patch with more gets status 413."},
-		{"ReadTimeout", ReadTimeout.String(), refused(reasonSlowClient), "How long the client of a watch may not read, and how long a list is written. Then the connection is closed."},
+		{"ReadTimeout", ReadTimeout.String(), refused(reasonSlowClient), "How long the client of a watch may not read, and how long any other response is written, except streams such as logs. Then the connection is closed; with HTTP/2 the stream, or the connection if the client reads nothing at all."},
 		{"MaxAnswerSize", size(MaxAnswerSize), refused(reasonAnswerSize), "Length of the answer of a member cluster to a write. After a longer one, the write gets status 503, although the cluster accepted it."},
 		{"WriteTimeout", WriteTimeout.String(), refused(reasonWriteTimeout), "Time that a member cluster has for a write. Then the write gets status 503."},
 		{"MaxWriteWait", MaxWriteWait.String(), waits, "How long a write waits for the cache to have its result. Then it is answered without."},

@@ -26,7 +26,7 @@ const (
 	reasonPatchOperations = "patch_operations"
 	reasonAnswerSize      = "answer_size"
 	reasonWriteTimeout    = "write_timeout"
-	reasonSlowClient      = "slow_client"
+	reasonSlowClient      = string(serverlimit.Unread)
 )
 
 // metrics counts requests and connections that reach a limit.

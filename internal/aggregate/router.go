@@ -18,6 +18,7 @@ import (
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
 	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
 	"anymesh.dev/anymesh/internal/aggregate/version"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // prefix is the path of the group version that this server serves.
@@ -113,8 +114,11 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 			return
 		}
 	}
-	if isStream(c) && !s.inFlight.moveToStreams(w, t) {
-		return
+	if isStream(c) {
+		if !s.inFlight.moveToStreams(w, t) {
+			return
+		}
+		w = serverlimit.Unlimited(w)
 	}
 	s.route(w, c)
 }

@@ -79,6 +79,13 @@ func (s *Server) drain(server *http.Server, failed <-chan error) error {
 	return err
 }
 
+// limitWrites limits the time in which a client reads a response. serveAs exempts watches and streams.
+func (s *Server) limitWrites(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(serverlimit.LimitWrite(w, r, s.readTimeout), r)
+	})
+}
+
 // httpServer returns the server, and a function that limits the connections of its listeners.
 func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Listener) net.Listener) {
 	mux := http.NewServeMux()
@@ -86,7 +93,7 @@ func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Lis
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.Handle("/", s)
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
+		Handler: s.limitWrites(mux), ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return serving },
 		HTTP2:       serverlimit.HTTP2(ReadTimeout),
 		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),

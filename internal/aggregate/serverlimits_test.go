@@ -1,16 +1,23 @@
 package aggregate
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
+	"anymesh.dev/anymesh/internal/aggregate/membertest"
 	"anymesh.dev/anymesh/internal/serverlimit"
 	"anymesh.dev/anymesh/test/poll"
 )
@@ -96,4 +103,88 @@ func TestHTTP2IsLimited(t *testing.T) {
 		}
 	}
 	l.pollRefused(string(serverlimit.Streams))
+}
+
+// large is a pod of 1 MiB.
+func large(name string) membertest.Object {
+	return membertest.Object{
+		"kind": "Pod", "apiVersion": "v1",
+		"metadata": membertest.Object{"name": name, "namespace": "default", "uid": "u-" + name, "annotations": membertest.Object{
+			"a": strings.Repeat("a", 1<<20),
+		}},
+	}
+}
+
+// A client that does not read a watch, a list or objects is disconnected, and counted. It keeps no slot.
+func TestClientsThatDoNotReadAreCounted(t *testing.T) {
+	l := newLab(t, 1)
+	l.readTimeout = 200 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := l.run(ctx)
+	open := func(path string, n int) {
+		c := l.dial(strings.TrimPrefix(l.url, "http://")) // it is not read
+		request := "GET " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer jane\r\n\r\n"
+		if _, err := io.WriteString(c, strings.Repeat(request, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow := func() float64 { return testutil.ToFloat64(l.metrics.refused.WithLabelValues(reasonSlowClient)) }
+	open(podPath+"?watch=1", 1)
+	n := 0
+	poll.Until(t, "the watch is cut", func() bool {
+		l.members[0].Put(podPath, large(fmt.Sprint("p", n%32)))
+		n++
+		return slow() == 1
+	})
+	for i := range 32 {
+		l.members[0].Put(podPath, large(fmt.Sprint("p", i)))
+	}
+	poll.Until(t, "all pods are in the cache", func() bool { return l.cache.Status()[0].Objects == 32 })
+	open(podPath, 1)
+	poll.Until(t, "the list is cut", func() bool { return slow() == 2 })
+	open(podsPath+"/p0", 32)
+	poll.Until(t, "the objects are cut", func() bool { return slow() == 3 })
+	poll.Until(t, "no slot is taken", func() bool { return len(l.inFlight.requests)+len(l.inFlight.streams) == 0 })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// The same with HTTP/2: a stream that is not read is reset. If nothing is read, the connection is closed.
+func TestStreamsThatAreNotReadAreCounted(t *testing.T) {
+	l := newLab(t, 1)
+	l.readTimeout = 200 * time.Millisecond
+	var server *http.Server
+	address := l.serveTLS(func(s *http.Server) { server = s })
+	if server.HTTP2.WriteByteTimeout != ReadTimeout {
+		t.Errorf("connections that are not read are closed after %v", server.HTTP2.WriteByteTimeout)
+	}
+	l.members[0].Put(podPath, large("p"))
+	poll.Until(t, "the pod is in the cache", func() bool { return l.cache.Status()[0].Objects == 1 })
+	open := func(path string) {
+		_, framer := l.dialHTTP2(address)
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		for _, f := range [][2]string{
+			{":method", "GET"}, {":scheme", "https"}, {":authority", "x"}, {":path", path}, {"authorization", "Bearer jane"},
+		} {
+			if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: 1, EndHeaders: true, EndStream: true, BlockFragment: block.Bytes(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, path := range []string{podPath + "?watch=1", podPath, podsPath + "/p"} {
+		open(path)
+		poll.Until(t, path, func() bool {
+			return testutil.ToFloat64(l.metrics.refused.WithLabelValues(reasonSlowClient)) == float64(i+1)
+		})
+	}
+	poll.Until(t, "no slot is taken", func() bool { return len(l.inFlight.requests)+len(l.inFlight.streams) == 0 })
 }

@@ -74,8 +74,9 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
-			Help: "Connections to HTTP servers of the control plane that were reset or closed, by server and reason: source_connections, " +
-				"source_rate, total_connections, header_size, header_timeout, connection_streams.",
+			Help: "Connections to HTTP servers of the control plane, and streams of HTTP/2, that were reset or closed, by server and reason: source_connections, " +
+				"source_rate, total_connections, header_size, header_timeout, slow_client (the response was not read in time), " +
+				"connection_streams.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",

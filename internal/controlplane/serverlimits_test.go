@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -115,4 +116,23 @@ func TestHTTP2IsLimited(t *testing.T) {
 	}
 	l.wantsRefused(serverlimit.Streams)
 	close(release)
+}
+
+// A client that does not read its response is counted.
+func TestSlowClientsAreCounted(t *testing.T) {
+	t.Parallel()
+	l := newLimitLab(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for block := make([]byte, 1<<20); ; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}))
+	if l.server.WriteTimeout != WriteTimeout || l.server.HTTP2.WriteByteTimeout != WriteTimeout {
+		t.Errorf("limits of %v and %v", l.server.WriteTimeout, l.server.HTTP2.WriteByteTimeout)
+	}
+	l.server.WriteTimeout = 500 * time.Millisecond
+	l.start()
+	l.dialHTTP2(1)
+	l.wantsRefused(serverlimit.Unread)
 }

@@ -22,12 +22,14 @@ type client struct {
 	hpack  *hpack.Encoder
 }
 
-func newClient(t *testing.T, name string) *client {
-	c := &client{lab: newLab(t, name, "h2")}
+func newClient(t *testing.T, name string) *client { return connect(newLab(t, name, "h2")) }
+
+func connect(l *lab, settings ...http2.Setting) *client {
+	c := &client{lab: l}
 	c.conn = c.dial()
 	send(c.conn, http2.ClientPreface)
 	c.framer = http2.NewFramer(c.conn, c.conn)
-	c.framer.WriteSettings()
+	c.framer.WriteSettings(settings...)
 	c.hpack = hpack.NewEncoder(&c.block)
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"time"
 )
 
 // Reason is the limit that is reached.
@@ -21,6 +22,9 @@ const (
 	// Slow is http.Server.ReadHeaderTimeout. It limits HTTP/1 only. A connection on which no byte of a request
 	// arrives is closed, too, but is not counted: clients open connections in advance.
 	Slow Reason = "header_timeout"
+	// Unread is http.Server.WriteTimeout, http.HTTP2Config.WriteByteTimeout, or the time of LimitWrite. It is counted for
+	// a connection or a stream.
+	Unread Reason = "slow_client"
 	// Streams is http.HTTP2Config.MaxConcurrentStreams.
 	Streams Reason = "connection_streams"
 )
@@ -48,6 +52,10 @@ func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listene
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, is := r.Context().Value(contextKey{}).(*conn); is {
 			c.enterHandler()
+			if server.WriteTimeout > 0 {
+				// The time began with the stream, before its handler.
+				c.limitStream(w, r, time.Now().Add(server.WriteTimeout-min(server.WriteTimeout/4, time.Second)))
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -61,7 +69,7 @@ func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listene
 	if server.HTTP2 != nil {
 		server.HTTP2.CountError = o.failed
 	}
-	return func(l net.Listener) net.Listener { return listener{l} }
+	return func(l net.Listener) net.Listener { return listener{l, o} }
 }
 
 // changed is http.Server.ConnState. For HTTP/1, a connection is active when the header of a request was read, or a part

@@ -65,7 +65,9 @@ func (a *agent) handler() http.Handler {
 	mux.HandleFunc("GET /live", a.serveLive)
 	mux.HandleFunc("GET /metrics", limitScrapes(a.serveMetrics, a.metrics.refused.WithLabelValues("scrapes").Inc))
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
-	return limitWrites(mux, WriteTimeout, a.metrics.refused.WithLabelValues("slow_client").Inc)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(serverlimit.LimitWrite(w, r, WriteTimeout), r)
+	})
 }
 
 // serveReady responds at once or, with ?wait=DURATION, when the proxy is ready: kubelet probes at most once per
