@@ -22,6 +22,8 @@ func connectionLimits(table func(title, text string), row func(name, value, text
 	row("MaxNodeConnections", fmt.Sprint(controlplane.MaxNodeConnections), "Such connections of the node of the pod.", reset("total_connections"))
 	row("MaxServerConnections", fmt.Sprint(controlplane.MaxServerConnections),
 		"Connections of API servers, and of the node, to the webhooks.", reset("total_connections"))
+	row("HandshakeTimeout", controlplane.HandshakeTimeout.String(), "Time of the TLS handshake with such a server. Then the connection is closed. "+
+		"Handshakes that fail are counted in `anymesh_http_connection_errors_total`, with other errors of connections.", reset(string(serverlimit.Handshake)))
 	row("MaxHeaderBytes", fmt.Sprintf("%d KiB", controlplane.MaxHeaderBytes>>10),
 		"Length of the header of a request to such a server. A longer one gets status 431, or its connection is closed.", reset("header_size"))
 	row("ReadHeaderTimeout", controlplane.ReadHeaderTimeout.String(),

@@ -48,6 +48,8 @@ const (
 	MaxHeaderBytes = 1 << 20
 	// ReadHeaderTimeout limits the time in which it arrives, with HTTP/1. Then the connection is closed.
 	ReadHeaderTimeout = 10 * time.Second
+	// HandshakeTimeout limits the TLS handshake before: net/http uses the shortest timeout of the server.
+	HandshakeTimeout = ReadHeaderTimeout
 )
 
 // Limits of bodies, in bytes: those of requests are the API server's, answers have managedFields in addition.
@@ -104,6 +106,7 @@ func Limits() []Limit {
 		{"MaxRequests", count(MaxRequests), refused(reasonRequests), "Concurrent requests, except watches and streams, of all clients. A further one gets status 429."},
 		{"MaxStreams", count(MaxStreams), refused(reasonStreams), "Open watches and streams, such as logs, of all clients. A further one gets status 429."},
 		{"MaxConversions", count(MaxConversions), refused(reasonConversions), "Lists, and watches that begin with the current objects, that are converted to protobuf at once. A further one gets status 429."},
+		{"HandshakeTimeout", HandshakeTimeout.String(), refused(string(serverlimit.Handshake)), "Time of the TLS handshake. Then the connection is closed. Handshakes that fail are counted in `" + connectionErrorsName + "`, with other errors of connections."},
 		{"MaxHeaderBytes", size(MaxHeaderBytes), refused(string(serverlimit.Long)), "Length of the header of a request. A longer one gets status 431, or its connection is closed."},
 		{"ReadHeaderTimeout", ReadHeaderTimeout.String(), refused(string(serverlimit.Slow)), "Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived."},
 		{"MaxConcurrentStreams", count(serverlimit.MaxConcurrentStreams), refused(string(serverlimit.Streams)), "Open streams, such as watches, of one connection with HTTP/2. Clients wait, or open another connection. A further stream is reset."},

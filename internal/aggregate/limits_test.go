@@ -74,7 +74,7 @@ func TestLimitsOfWritesAreCounted(t *testing.T) {
 func TestLimitsHaveMetrics(t *testing.T) {
 	l := newLab(t, 1)
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(l.cache.Collector(), l.metrics.refused, l.metrics.writeWaits)
+	r.MustRegister(append(l.metrics.collectors(), l.cache.Collector())...)
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -96,7 +95,7 @@ func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Lis
 		Handler: s.limitWrites(mux), ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return serving },
 		HTTP2:       serverlimit.HTTP2(ReadTimeout),
-		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		ErrorLog:    s.metrics.logConnections(s.config.Log.Handler()),
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
 			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},

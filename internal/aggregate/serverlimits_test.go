@@ -105,6 +105,23 @@ func TestHTTP2IsLimited(t *testing.T) {
 	l.pollRefused(string(serverlimit.Streams))
 }
 
+// Handshakes that do not end in time are counted, and those that fail.
+func TestHandshakesAreCounted(t *testing.T) {
+	l := newLab(t, 1)
+	address := l.serveTLS(func(s *http.Server) {
+		if s.ReadHeaderTimeout != HandshakeTimeout || s.ReadTimeout != 0 || s.WriteTimeout != 0 {
+			t.Errorf("timeouts %v, %v and %v", s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout)
+		}
+		s.ReadHeaderTimeout = 100 * time.Millisecond
+	})
+	if _, err := io.WriteString(l.dial(address), "GET / HTTP/1.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "a failure", func() bool { return testutil.ToFloat64(l.metrics.connectionErrors) == 1 })
+	l.dial(address)
+	l.pollRefused(string(serverlimit.Handshake))
+}
+
 // large is a pod of 1 MiB.
 func large(name string) membertest.Object {
 	return membertest.Object{

@@ -32,6 +32,9 @@ const (
 
 // Limits of a request to each HTTP server.
 const (
+	// HandshakeTimeout limits the TLS handshake: net/http uses the shortest of the other timeouts. Then the connection is
+	// closed.
+	HandshakeTimeout = min(ReadHeaderTimeout, ReadTimeout, WriteTimeout)
 	// MaxHeaderBytes limits the length of the header. A request with a longer one gets status 431, or its connection is
 	// closed.
 	MaxHeaderBytes = 32 << 10
@@ -74,9 +77,9 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
-			Help: "Connections to HTTP servers of the control plane, and streams of HTTP/2, that were reset or closed, by server and reason: source_connections, " +
-				"source_rate, total_connections, header_size, header_timeout, slow_client (the response was not read in time), " +
-				"connection_streams.",
+			Help: "Connections to HTTP servers of the control plane, and streams of HTTP/2, that were reset or closed, by server " +
+				"and reason: source_connections, source_rate, total_connections, handshake_timeout, header_size, header_timeout, " +
+				"slow_client (the response was not read in time), connection_streams.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",

@@ -136,3 +136,16 @@ func TestSlowClientsAreCounted(t *testing.T) {
 	l.dialHTTP2(1)
 	l.wantsRefused(serverlimit.Unread)
 }
+
+// Handshakes that do not end in time are counted.
+func TestHandshakesAreLimited(t *testing.T) {
+	t.Parallel()
+	l := newLimitLab(t, http.NotFoundHandler())
+	if least := min(l.server.ReadHeaderTimeout, l.server.ReadTimeout, l.server.WriteTimeout); least != HandshakeTimeout {
+		t.Errorf("handshakes are limited to %v", least)
+	}
+	l.server.ReadHeaderTimeout = 100 * time.Millisecond
+	l.start()
+	l.dial()
+	l.wantsRefused(serverlimit.Handshake)
+}

@@ -123,12 +123,19 @@ func (c *conn) endHTTP2(long int) (ignored bool) {
 	return ignored
 }
 
+// timedOut reports whether the client did not send or read in time.
+func (c *conn) timedOut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unread || errors.Is(c.readErr, os.ErrDeadlineExceeded)
+}
+
 // closed returns the limit for which the server closed the connection, if any.
 func (c *conn) closed(isHTTP2 bool, long int, timeout time.Duration) Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.begun && c.unread:
+	case c.unread:
 		return Unread
 	case !c.begun, c.entered && !isHTTP2, c.reading:
 		return ""

@@ -17,6 +17,9 @@ type Reason string
 
 // Reasons.
 const (
+	// Handshake is the limit of the TLS handshake: the shortest positive one of http.Server.ReadHeaderTimeout, ReadTimeout
+	// and WriteTimeout.
+	Handshake Reason = "handshake_timeout"
 	// Long is http.Server.MaxHeaderBytes.
 	Long Reason = "header_size"
 	// Slow is http.Server.ReadHeaderTimeout. It limits HTTP/1 only. A connection on which no byte of a request
@@ -90,7 +93,11 @@ func (o *observer) changed(outer net.Conn, state http.ConnState) {
 			o.refused(Long)
 		}
 	case http.StateClosed:
-		if reason := c.closed(isHTTP2(outer), o.long(), o.server.ReadHeaderTimeout); reason != "" {
+		if !shakenHands(outer) {
+			if c.timedOut() {
+				o.refused(Handshake)
+			}
+		} else if reason := c.closed(isHTTP2(outer), o.long(), o.server.ReadHeaderTimeout); reason != "" {
 			o.refused(reason)
 		}
 	}
@@ -99,6 +106,12 @@ func (o *observer) changed(outer net.Conn, state http.ConnState) {
 func isHTTP2(c net.Conn) bool {
 	t, is := c.(*tls.Conn)
 	return is && t.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// shakenHands reports whether a connection has no TLS, or its handshake has ended.
+func shakenHands(c net.Conn) bool {
+	t, is := c.(*tls.Conn)
+	return !is || t.ConnectionState().HandshakeComplete
 }
 
 // long is the least number of bytes on the wire of a header that exceeds the limit. The Huffman code of HPACK has at
