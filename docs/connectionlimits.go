@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/controlplane"
 	"anymesh.dev/anymesh/internal/pod/agent"
 	"anymesh.dev/anymesh/internal/serverlimit"
@@ -18,6 +19,9 @@ func connectionLimits(table func(title, text string), row func(name, value, text
 	row("MaxConnectionsPerSecond", fmt.Sprint(controlplane.MaxConnectionsPerSecond),
 		"Average number of new connections of one address per second. A further one is reset.", reset("source_rate"))
 	row("MaxConnectionBurst", fmt.Sprint(controlplane.MaxConnectionBurst), "New connections beyond the average.", reset("source_rate"))
+	known := "Addresses whose rate is known; a constant of package `connlimit`. With a further one, the least recently used is forgotten, and has its burst again. " +
+		"That is not counted; the limit of all addresses applies."
+	row("MaxSources", fmt.Sprint(connlimit.MaxSources), known, reset("total_connections"))
 	row("MaxConnections", fmt.Sprint(controlplane.MaxConnections), "Such connections of all addresses.", reset("total_connections"))
 	row("MaxNodeConnections", fmt.Sprint(controlplane.MaxNodeConnections), "Such connections of the node of the pod.", reset("total_connections"))
 	row("MaxServerConnections", fmt.Sprint(controlplane.MaxServerConnections),
@@ -45,11 +49,13 @@ func agentLimits(row func(name, value, text, metric string)) {
 	row("MaxConnectionsPerSecond", fmt.Sprint(agent.MaxConnectionsPerSecond),
 		"Average number of new connections of one address per second. A further one is reset.", refused("source_rate"))
 	row("MaxConnectionBurst", fmt.Sprint(agent.MaxConnectionBurst), "New connections beyond the average.", refused("source_rate"))
+	row("MaxSources", fmt.Sprint(connlimit.MaxSources), "The same.", refused("total_connections"))
 	row("MaxConnections", fmt.Sprint(agent.MaxConnections), "Such connections of all addresses.", refused("total_connections"))
 	row("MaxNodeConnections", fmt.Sprint(agent.MaxNodeConnections), "Such connections of the node of the pod.", refused("total_connections"))
 	row("MaxScrapesPerSource", fmt.Sprint(agent.MaxScrapesPerSource), "Concurrent requests for the metrics of a pod from one address. A further one gets status 429.", refused("scrapes"))
 	row("MaxScrapes", fmt.Sprint(agent.MaxScrapes), "Such requests of all addresses.", refused("scrapes"))
 	row("MaxHeaderBytes", fmt.Sprintf("%d KiB", agent.MaxHeaderBytes>>10), "Length of the header of a request to the agent. A longer one gets status 431.", refused("header_size"))
 	row("ReadHeaderTimeout", agent.ReadHeaderTimeout.String(), "Time in which the header of a request arrives. Then the connection is closed. It is not counted if nothing arrived.", refused("header_timeout"))
+	row("MaxReadyWait", agent.MaxReadyWait.String(), "How long `/ready?wait=DURATION` waits for the proxy. Then it gets status 503. That is not counted.", "")
 	row("WriteTimeout", agent.WriteTimeout.String(), "Time in which a client of the agent reads a response. Then the connection is closed.", refused("slow_client"))
 }

@@ -107,6 +107,8 @@ func webhookLimits(table func(title, text string), row func(name, value, text, m
 	row("MaxTimeBurst", webhooks.MaxTimeBurst.String(), "Time beyond the average.", refused("busy"))
 	row("MaxTimePerSecondPerSource", webhooks.MaxTimePerSecondPerSource.String(), "The average of one address.", refused("busy"))
 	row("MaxTimeBurstPerSource", webhooks.MaxTimeBurstPerSource.String(), "The burst of one address.", refused("busy"))
+	row("MaxSources", fmt.Sprint(webhooks.MaxSources), "Addresses whose averages are known. With a further one, the least recently used is forgotten, and has its bursts again. "+
+		"That is not counted; the averages of all of them apply.", refused("busy"))
 	row("MaxWait", webhooks.MaxWait.String(), "How long an AdmissionReview waits for objects that are not in the cache yet. Then it is refused.",
 		`anymesh_webhook_waits_total{result="timeout"}`)
 	row("MaxWaiting", fmt.Sprint(webhooks.MaxWaiting), "AdmissionReviews that wait for the cache. A further one is answered at once.", waits)

@@ -103,6 +103,7 @@ func Limits() []Limit {
 		{"MaxConnections", count(MaxConnections), refused(string(connlimit.Total)), "Such connections of all addresses."},
 		{"MaxAuthenticationsPerSource", count(MaxAuthenticationsPerSource), refused(reasonAuthentications), "Requests of one address, except loopback, whose bearer tokens are verified at once. A further one gets status 429."},
 		{"MaxAuthentications", count(MaxAuthentications), refused(reasonAuthentications), "Such requests of all addresses."},
+		{"ReviewTimeout", ReviewTimeout.String(), refused(reasonReviewTimeout), "Time that the control plane has for a TokenReview. Then the request gets status 401."},
 		{"MaxRequests", count(MaxRequests), refused(reasonRequests), "Concurrent requests, except watches and streams, of all clients. A further one gets status 429."},
 		{"MaxStreams", count(MaxStreams), refused(reasonStreams), "Open watches and streams, such as logs, of all clients. A further one gets status 429."},
 		{"MaxConversions", count(MaxConversions), refused(reasonConversions), "Lists, and watches that begin with the current objects, that are converted to protobuf at once. A further one gets status 429."},

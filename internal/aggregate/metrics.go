@@ -23,6 +23,7 @@ const (
 // Values of the label reason of refusedName.
 const (
 	reasonAuthentications = "authentications"
+	reasonReviewTimeout   = "review_timeout"
 	reasonRequests        = "requests"
 	reasonStreams         = "streams"
 	reasonConversions     = "conversions"
@@ -60,7 +61,7 @@ func newMetrics() *metrics {
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
-		reasonAuthentications, string(serverlimit.Handshake), string(serverlimit.Long), string(serverlimit.Slow), string(serverlimit.Streams),
+		reasonAuthentications, reasonReviewTimeout, string(serverlimit.Handshake), string(serverlimit.Long), string(serverlimit.Slow), string(serverlimit.Streams),
 	} {
 		m.refused.WithLabelValues(reason)
 	}

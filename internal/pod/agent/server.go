@@ -17,8 +17,9 @@ import (
 const (
 	localTimeout   = 2 * time.Second // for requests to the proxy
 	maxMetricsSize = 64 << 20        // bytes of the proxy's metrics
-	maxReadyWait   = 10 * time.Second
-	readyPoll      = 20 * time.Millisecond
+	// MaxReadyWait limits how long a request waits for the proxy to be ready.
+	MaxReadyWait = 10 * time.Second
+	readyPoll    = 20 * time.Millisecond
 )
 
 // localClient returns a client for requests to the proxy in the same pod.
@@ -74,7 +75,7 @@ func (a *agent) handler() http.Handler {
 // second, and the start of the pod waits for the first success.
 func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
 	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // an invalid duration means 0
-	deadline := time.Now().Add(min(wait, maxReadyWait))
+	deadline := time.Now().Add(min(wait, MaxReadyWait))
 	err := a.ready(r.Context())
 	for err != nil && time.Now().Before(deadline) && r.Context().Err() == nil {
 		select {
