@@ -12,7 +12,7 @@ import (
 // connectionLimits writes the limits of HTTP servers of the control plane, and then of the agent.
 func connectionLimits(table func(title, text string), row func(name, value, text, metric string)) {
 	table("Connections", "Limits of connections, and of the headers of requests, before anybody is authenticated. Loopback and the node of the pod, from which kubelet "+
-		"probes, have connections of their own. If the process may not have as many files open (`RLIMIT_NOFILE`), it uses smaller limits, and logs a warning. The names are constants of packages `controlplane`, `serverlimit` and `agent`.")
+		"probes, have connections of their own. If the process may not have as many files open (`RLIMIT_NOFILE`), it uses smaller limits, and logs a warning. A connection without a request is closed after 2 minutes, that to an agent after a minute, which is not counted. The names are constants of packages `controlplane`, `serverlimit` and `agent`.")
 	reset := func(reason string) string { return `anymesh_http_refused_connections_total{reason="` + reason + `"}` }
 	row("MaxConnectionsPerSource", fmt.Sprint(controlplane.MaxConnectionsPerSource),
 		"Connections of one address to one HTTP server of the control plane: signing, webhooks, metrics. A further one is reset.", reset("source_connections"))

@@ -28,7 +28,8 @@ const (
 	authenticationConfig    = "extension-apiserver-authentication"
 )
 
-// ReviewTimeout limits a TokenReview. Then the request gets status 401. reviewTTL is how long answers of the control plane are cached.
+// ReviewTimeout limits a TokenReview. Then the request gets status 401. reviewTTL is how long answers of the control
+// plane are cached.
 const (
 	ReviewTimeout = 10 * time.Second
 	reviewTTL     = 10 * time.Second

@@ -61,7 +61,8 @@ func newMetrics() *metrics {
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
-		reasonAuthentications, reasonReviewTimeout, string(serverlimit.Handshake), string(serverlimit.Long), string(serverlimit.Slow), string(serverlimit.Streams),
+		reasonAuthentications, reasonReviewTimeout, string(serverlimit.Handshake), string(serverlimit.Long),
+		string(serverlimit.Slow), string(serverlimit.Streams),
 	} {
 		m.refused.WithLabelValues(reason)
 	}

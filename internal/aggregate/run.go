@@ -92,7 +92,8 @@ func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Lis
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.Handle("/", s)
 	server := &http.Server{
-		Handler: s.limitWrites(mux), ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
+		Handler: s.limitWrites(mux), MaxHeaderBytes: MaxHeaderBytes,
+		ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return serving },
 		HTTP2:       serverlimit.HTTP2(ReadTimeout),
 		ErrorLog:    s.metrics.logConnections(s.config.Log.Handler()),

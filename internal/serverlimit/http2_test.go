@@ -197,7 +197,8 @@ func TestStreams(t *testing.T) {
 func TestFrameSize(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "frame size")
-	send(c.conn, string([]byte{MaxReadFrameSize >> 16, MaxReadFrameSize >> 8, MaxReadFrameSize&0xff + 1, 0, 0, 0, 0, 0, 1}))
+	const length = MaxReadFrameSize + 1
+	send(c.conn, string([]byte{length >> 16, length >> 8 & 0xff, length & 0xff, 0, 0, 0, 0, 0, 1}))
 	for {
 		f, err := c.framer.ReadFrame()
 		if err != nil {

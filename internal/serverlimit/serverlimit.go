@@ -42,9 +42,9 @@ type observer struct {
 type contextKey struct{}
 
 // Observe calls refused for each request, or connection, that the server refuses because of a limit. It sets the
-// server's ConnContext, ConnState and HTTP2.CountError, and wraps its handler. Only connections of listeners that listen wraps are
-// observed; TLS is above them. The server has to have both limits, and an IdleTimeout that is longer than its
-// ReadHeaderTimeout.
+// server's ConnContext, ConnState and HTTP2.CountError, and wraps its handler. Only connections of listeners that
+// listen wraps are observed; TLS is above them. The server has to have the limits of a header, and an IdleTimeout that
+// is longer than its ReadHeaderTimeout.
 //
 // With HTTP/2, a header that is longer than the limit is counted if the server closes the connection for it, and if it
 // responds with status 431 while the connection has no other stream. It is not counted if it has less than half of the
