@@ -9,6 +9,10 @@ import (
 	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
+// knownSources describes connlimit.MaxSources.
+const knownSources = "Addresses whose rate is known; a constant of package `connlimit`. With a further one, the least recently used is forgotten, and has its burst again. " +
+	"That is not counted; the limit of all addresses applies."
+
 // connectionLimits writes the limits of HTTP servers of the control plane, and then of the agent.
 func connectionLimits(table func(title, text string), row func(name, value, text, metric string)) {
 	table("Connections", "Limits of connections, and of the headers of requests, before anybody is authenticated. Loopback and the node of the pod, from which kubelet "+
@@ -19,13 +23,11 @@ func connectionLimits(table func(title, text string), row func(name, value, text
 	row("MaxConnectionsPerSecond", fmt.Sprint(controlplane.MaxConnectionsPerSecond),
 		"Average number of new connections of one address per second. A further one is reset.", reset("source_rate"))
 	row("MaxConnectionBurst", fmt.Sprint(controlplane.MaxConnectionBurst), "New connections beyond the average.", reset("source_rate"))
-	known := "Addresses whose rate is known; a constant of package `connlimit`. With a further one, the least recently used is forgotten, and has its burst again. " +
-		"That is not counted; the limit of all addresses applies."
-	row("MaxSources", fmt.Sprint(connlimit.MaxSources), known, reset("total_connections"))
 	row("MaxConnections", fmt.Sprint(controlplane.MaxConnections), "Such connections of all addresses.", reset("total_connections"))
 	row("MaxNodeConnections", fmt.Sprint(controlplane.MaxNodeConnections), "Such connections of the node of the pod.", reset("total_connections"))
 	row("MaxServerConnections", fmt.Sprint(controlplane.MaxServerConnections),
 		"Connections of API servers, and of the node, to the webhooks.", reset("total_connections"))
+	row("MaxSources", fmt.Sprint(connlimit.MaxSources), knownSources, reset("total_connections"))
 	row("HandshakeTimeout", controlplane.HandshakeTimeout.String(), "Time of the TLS handshake with such a server. Then the connection is closed. "+
 		"Handshakes that fail are counted in `anymesh_http_connection_errors_total`, with other errors of connections.", reset(string(serverlimit.Handshake)))
 	row("MaxHeaderBytes", fmt.Sprintf("%d KiB", controlplane.MaxHeaderBytes>>10),
@@ -49,9 +51,9 @@ func agentLimits(row func(name, value, text, metric string)) {
 	row("MaxConnectionsPerSecond", fmt.Sprint(agent.MaxConnectionsPerSecond),
 		"Average number of new connections of one address per second. A further one is reset.", refused("source_rate"))
 	row("MaxConnectionBurst", fmt.Sprint(agent.MaxConnectionBurst), "New connections beyond the average.", refused("source_rate"))
-	row("MaxSources", fmt.Sprint(connlimit.MaxSources), "The same.", refused("total_connections"))
 	row("MaxConnections", fmt.Sprint(agent.MaxConnections), "Such connections of all addresses.", refused("total_connections"))
 	row("MaxNodeConnections", fmt.Sprint(agent.MaxNodeConnections), "Such connections of the node of the pod.", refused("total_connections"))
+	row("MaxSources", fmt.Sprint(connlimit.MaxSources), knownSources, refused("total_connections"))
 	row("MaxScrapesPerSource", fmt.Sprint(agent.MaxScrapesPerSource), "Concurrent requests for the metrics of a pod from one address. A further one gets status 429.", refused("scrapes"))
 	row("MaxScrapes", fmt.Sprint(agent.MaxScrapes), "Such requests of all addresses.", refused("scrapes"))
 	row("MaxHeaderBytes", fmt.Sprintf("%d KiB", agent.MaxHeaderBytes>>10), "Length of the header of a request to the agent. A longer one gets status 431.", refused("header_size"))

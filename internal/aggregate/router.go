@@ -18,7 +18,6 @@ import (
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
 	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
 	"anymesh.dev/anymesh/internal/aggregate/version"
-	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // prefix is the path of the group version that this server serves.
@@ -87,7 +86,7 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 	inner, ok := innerPath(r.URL.Path)
 	c := call{Request: r, user: as, view: s.view.Load()}
 	if !ok {
-		s.serveGroup(w, c)
+		s.serveGroup(w, c, t)
 		return
 	}
 	if isAPIServer(as.GetName()) {
@@ -114,13 +113,9 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 			return
 		}
 	}
-	if isStream(c) {
-		if !s.inFlight.moveToStreams(w, t) {
-			return
-		}
-		w = serverlimit.Unlimited(w)
+	if w, ok = s.admitStream(w, c, t); ok {
+		s.route(w, c)
 	}
-	s.route(w, c)
 }
 
 func (s *Server) route(w http.ResponseWriter, c call) {

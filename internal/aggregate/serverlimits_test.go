@@ -1,9 +1,11 @@
 package aggregate
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -16,7 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
 	"anymesh.dev/anymesh/internal/aggregate/membertest"
 	"anymesh.dev/anymesh/internal/serverlimit"
 	"anymesh.dev/anymesh/test/poll"
@@ -204,4 +208,56 @@ func TestStreamsThatAreNotReadAreCounted(t *testing.T) {
 		})
 	}
 	poll.Until(t, "no slot is taken", func() bool { return len(l.inFlight.requests)+len(l.inFlight.streams) == 0 })
+}
+
+// A watch whose events are read lasts longer than the time for other responses. It takes the slot of a stream.
+func TestWatchesLast(t *testing.T) {
+	l := newLab(t, 1)
+	l.readTimeout = 200 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := l.run(ctx)
+	stored := "/apis/" + searchv1.StorageGroupVersion.String() + "/resourceregistries"
+	for _, c := range []struct {
+		path string
+		put  func(membertest.Object)
+	}{
+		{podPath, func(o membertest.Object) { l.members[0].Put(podPath, o) }},
+		{prefix + "/resourceregistries", func(o membertest.Object) { l.control.Put(stored, o) }},
+	} {
+		get := func(query string) *http.Response {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.url+c.path+query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer jane")
+			response, err := http.DefaultClient.Do(r)
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Fatal(response, err)
+			}
+			t.Cleanup(func() { _ = response.Body.Close() })
+			return response
+		}
+		var list struct{ Metadata metav1.ListMeta }
+		if err := json.NewDecoder(get("").Body).Decode(&list); err != nil {
+			t.Fatal(err)
+		}
+		response := get("?watch=true&resourceVersion=" + list.Metadata.ResourceVersion)
+		if n := len(l.inFlight.streams); n != 1 {
+			t.Errorf("%s: %d streams", c.path, n)
+		}
+		lines := bufio.NewScanner(response.Body)
+		for begun, n := time.Now(), 0; time.Since(begun) < 4*l.readTimeout; n++ {
+			name := fmt.Sprint("o", n)
+			c.put(membertest.Object{"metadata": membertest.Object{"name": name, "namespace": "default", "uid": name}})
+			if !lines.Scan() {
+				t.Fatalf("%s: the watch ends: %v", c.path, lines.Err())
+			}
+		}
+		_ = response.Body.Close()
+		poll.Until(t, "the watch ends", func() bool { return len(l.inFlight.streams) == 0 })
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
