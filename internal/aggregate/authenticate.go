@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -27,9 +28,10 @@ const (
 	authenticationConfig    = "extension-apiserver-authentication"
 )
 
-// reviewTimeout limits a TokenReview. reviewTTL is how long answers of the control plane are cached.
+// ReviewTimeout limits a TokenReview. Then the request gets status 401. reviewTTL is how long answers of the control
+// plane are cached.
 const (
-	reviewTimeout = 10 * time.Second
+	ReviewTimeout = 10 * time.Second
 	reviewTTL     = 10 * time.Second
 )
 
@@ -49,7 +51,7 @@ func newAuthenticator(
 			authenticationConfig, err)
 	}
 	config := authenticatorfactory.DelegatingAuthenticatorConfig{
-		TokenAccessReviewClient: kube.AuthenticationV1(), TokenAccessReviewTimeout: reviewTimeout,
+		TokenAccessReviewClient: kube.AuthenticationV1(), TokenAccessReviewTimeout: ReviewTimeout,
 		CacheTTL: reviewTTL, WebhookRetryBackoff: reviewBackoff(),
 	}
 	watched := func(key string) (*dynamiccertificates.ConfigMapCAController, error) {
@@ -61,7 +63,7 @@ func newAuthenticator(
 		go c.Run(ctx, 1)
 		// Without the CAs valid certificates would be refused.
 		loaded := func(context.Context) (bool, error) { return len(c.CurrentCABundleContent()) > 0, nil }
-		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, reviewTimeout, true, loaded); err != nil {
+		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, ReviewTimeout, true, loaded); err != nil {
 			return nil, fmt.Errorf("reading %s of ConfigMap %s/%s of the control plane: %w", key, authenticationNamespace,
 				authenticationConfig, err)
 		}
@@ -115,6 +117,9 @@ func (s *Server) authenticate(r *http.Request) (user.Info, error) {
 		defer release()
 	}
 	response, ok, err := s.authenticator.AuthenticateRequest(r)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.metrics.refuse(reasonReviewTimeout)
+	}
 	if err != nil || !ok {
 		return nil, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token")
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -125,4 +126,31 @@ func TestAuthentication(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A TokenReview that the control plane does not answer ends after a time, and is counted.
+func TestReviewsAreLimited(t *testing.T) {
+	t.Parallel()
+	reviewer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that the client is gone
+			<-r.Context().Done()
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(reviewer.Close)
+	t.Cleanup(reviewer.CloseClientConnections)
+	reviews, err := newAuthenticator(t.Context(), kubernetes.NewForConfigOrDie(&rest.Config{Host: reviewer.URL}), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMetrics()
+	s := &Server{metrics: m, authenticator: reviews, authentications: newAuthentications(1, 1, m)}
+	r, w := httptest.NewRequest(http.MethodGet, "/api", nil), httptest.NewRecorder()
+	r.Header.Set("Authorization", "Bearer slow")
+	if s.ServeHTTP(w, r); w.Code != http.StatusUnauthorized {
+		t.Errorf("status %d", w.Code)
+	}
+	wantsRefused(t, m, reasonReviewTimeout, 1)
 }

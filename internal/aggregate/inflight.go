@@ -11,6 +11,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // slots limits concurrent requests of a sort.
@@ -68,6 +69,18 @@ func (l inFlight) moveToStreams(w http.ResponseWriter, t *ticket) bool {
 	t.release()
 	t.held = l.streams
 	return true
+}
+
+// admitStream exchanges the slot of a watch or stream, and returns the writer without the limit of other responses. It
+// reports false if there are too many, which it answers.
+func (s *Server) admitStream(w http.ResponseWriter, c call, t *ticket) (http.ResponseWriter, bool) {
+	if !isStream(c) {
+		return w, true
+	}
+	if !s.inFlight.moveToStreams(w, t) {
+		return w, false
+	}
+	return serverlimit.Unlimited(w), true
 }
 
 // convert takes the slot of a conversion to protobuf until release is called, or returns 429.

@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
 	"anymesh.dev/anymesh/internal/aggregate/version"
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // Limits of connections before anybody is authenticated, except those from loopback. A further one is reset.
@@ -48,6 +48,8 @@ const (
 	MaxHeaderBytes = 1 << 20
 	// ReadHeaderTimeout limits the time in which it arrives, with HTTP/1. Then the connection is closed.
 	ReadHeaderTimeout = 10 * time.Second
+	// HandshakeTimeout limits the TLS handshake before: net/http uses the shortest timeout of the server.
+	HandshakeTimeout = ReadHeaderTimeout
 )
 
 // Limits of bodies, in bytes: those of requests are the API server's, answers have managedFields in addition.
@@ -61,7 +63,7 @@ const (
 // Limits of time.
 const (
 	// ReadTimeout is how long a client may not read before it loses the watch. It resumes from its last version. It also
-	// limits how long a list is written.
+	// limits how long another response is written, and how long a client with HTTP/2 may read nothing.
 	ReadTimeout = time.Minute
 	// WriteTimeout limits a write in a member cluster, as the API server limits requests. Then the write gets 503.
 	WriteTimeout = time.Minute
@@ -77,7 +79,7 @@ type Limit struct {
 	Name string
 	// Default is the value with its unit.
 	Default string
-	// Metric is the series that counts how often the limit is reached.
+	// Metric is the series that counts how often the limit is reached, or empty.
 	Metric string
 	// Text describes what is limited, and the effect of exceeding the limit.
 	Text string
@@ -101,14 +103,18 @@ func Limits() []Limit {
 		{"MaxConnections", count(MaxConnections), refused(string(connlimit.Total)), "Such connections of all addresses."},
 		{"MaxAuthenticationsPerSource", count(MaxAuthenticationsPerSource), refused(reasonAuthentications), "Requests of one address, except loopback, whose bearer tokens are verified at once. A further one gets status 429."},
 		{"MaxAuthentications", count(MaxAuthentications), refused(reasonAuthentications), "Such requests of all addresses."},
+		{"ReviewTimeout", ReviewTimeout.String(), refused(reasonReviewTimeout), "Time that the control plane has for a TokenReview. Then the request gets status 401."},
 		{"MaxRequests", count(MaxRequests), refused(reasonRequests), "Concurrent requests, except watches and streams, of all clients. A further one gets status 429."},
 		{"MaxStreams", count(MaxStreams), refused(reasonStreams), "Open watches and streams, such as logs, of all clients. A further one gets status 429."},
 		{"MaxConversions", count(MaxConversions), refused(reasonConversions), "Lists, and watches that begin with the current objects, that are converted to protobuf at once. A further one gets status 429."},
-		{"MaxHeaderBytes", size(MaxHeaderBytes), refused(string(headerlimit.Long)), "Length of the header of a request. A longer one gets status 431, or its connection is closed."},
-		{"ReadHeaderTimeout", ReadHeaderTimeout.String(), refused(string(headerlimit.Slow)), "Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived."},
+		{"HandshakeTimeout", HandshakeTimeout.String(), refused(string(serverlimit.Handshake)), "Time of the TLS handshake. Then the connection is closed. Handshakes that fail are counted in `" + connectionErrorsName + "`, with other errors of connections."},
+		{"MaxHeaderBytes", size(MaxHeaderBytes), refused(string(serverlimit.Long)), "Length of the header of a request. A longer one gets status 431, or its connection is closed."},
+		{"ReadHeaderTimeout", ReadHeaderTimeout.String(), refused(string(serverlimit.Slow)), "Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived."},
+		{"MaxConcurrentStreams", count(serverlimit.MaxConcurrentStreams), refused(string(serverlimit.Streams)), "Open streams, such as watches, of one connection with HTTP/2. Clients wait, or open another connection. A further stream is reset."},
+		{"MaxReadFrameSize", size(serverlimit.MaxReadFrameSize), "", "Length of a frame of HTTP/2. Clients split what is longer. After a longer frame, the connection is closed with FRAME_SIZE_ERROR, which net/http does not report."},
 		{"MaxRequestSize", size(MaxRequestSize), refused(reasonRequestSize), "Length of the body of a write. A longer one gets status 413."},
 		{"MaxOperations", count(rewrite.MaxOperations), refused(reasonPatchOperations), "Operations of a JSON patch. A patch with more gets status 413."},
-		{"ReadTimeout", ReadTimeout.String(), refused(reasonSlowClient), "How long the client of a watch may not read, and how long a list is written. Then the connection is closed."},
+		{"ReadTimeout", ReadTimeout.String(), refused(reasonSlowClient), "How long the client of a watch may not read, and how long any other response is written, except streams such as logs. Then the connection is closed; with HTTP/2 the stream, or the connection if the client reads nothing at all."},
 		{"MaxAnswerSize", size(MaxAnswerSize), refused(reasonAnswerSize), "Length of the answer of a member cluster to a write. After a longer one, the write gets status 503, although the cluster accepted it."},
 		{"WriteTimeout", WriteTimeout.String(), refused(reasonWriteTimeout), "Time that a member cluster has for a write. Then the write gets status 503."},
 		{"MaxWriteWait", MaxWriteWait.String(), waits, "How long a write waits for the cache to have its result. Then it is answered without."},

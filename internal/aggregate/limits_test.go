@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +19,6 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/membertest"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/test/poll"
 )
 
 // wantsRefused checks how many requests reached a limit.
@@ -72,52 +70,11 @@ func TestLimitsOfWritesAreCounted(t *testing.T) {
 	})
 }
 
-// A client that does not read a watch or a list is disconnected, and counted. It keeps no slot.
-func TestClientsThatDoNotReadAreCounted(t *testing.T) {
-	l := newLab(t, 1)
-	l.readTimeout = 200 * time.Millisecond
-	open := func(query string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.url+podPath+query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Authorization": {"Bearer jane"}, "Accept-Encoding": {"identity"}}
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = response.Body.Close() }) // it is not read
-	}
-	open("?watch=1")
-	large := func(name string) membertest.Object {
-		return membertest.Object{
-			"kind": "Pod", "apiVersion": "v1",
-			"metadata": membertest.Object{"name": name, "namespace": "default", "uid": "u-" + name, "annotations": membertest.Object{
-				"a": strings.Repeat("a", 1<<20),
-			}},
-		}
-	}
-	slow := func() float64 { return testutil.ToFloat64(l.metrics.refused.WithLabelValues(reasonSlowClient)) }
-	n := 0
-	poll.Until(t, "the watch is cut", func() bool {
-		l.members[0].Put(podPath, large(fmt.Sprint("p", n%32)))
-		n++
-		return slow() == 1
-	})
-	for i := range 32 {
-		l.members[0].Put(podPath, large(fmt.Sprint("p", i)))
-	}
-	poll.Until(t, "all pods are in the cache", func() bool { return l.cache.Status()[0].Objects == 32 })
-	open("")
-	poll.Until(t, "the list is cut", func() bool { return slow() == 2 })
-	poll.Until(t, "no slot is taken", func() bool { return len(l.inFlight.requests)+len(l.inFlight.streams) == 0 })
-}
-
 // Each limit has a series that exists before the limit is reached, so that alerts see the first time.
 func TestLimitsHaveMetrics(t *testing.T) {
 	l := newLab(t, 1)
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(l.cache.Collector(), l.metrics.refused, l.metrics.writeWaits)
+	r.MustRegister(append(l.metrics.collectors(), l.cache.Collector())...)
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +86,7 @@ func TestLimitsHaveMetrics(t *testing.T) {
 		}
 	}
 	for _, limit := range Limits() {
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(limit.Metric) + `[ {]`).Match(text.Bytes()) {
+		if limit.Metric != "" && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(limit.Metric)+`[ {]`).Match(text.Bytes()) {
 			t.Errorf("limit %s: there is no series %s", limit.Name, limit.Metric)
 		}
 		if limit.Default == "0" || strings.HasPrefix(limit.Default, "0 ") || limit.Text == "" {

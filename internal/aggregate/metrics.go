@@ -3,22 +3,27 @@ package aggregate
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
+	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 const (
-	refusedName    = "anymesh_aggregate_refused_total"
-	writeWaitsName = "anymesh_aggregate_write_waits_total"
+	refusedName          = "anymesh_aggregate_refused_total"
+	writeWaitsName       = "anymesh_aggregate_write_waits_total"
+	connectionErrorsName = "anymesh_aggregate_connection_errors_total"
 )
 
 // Values of the label reason of refusedName.
 const (
 	reasonAuthentications = "authentications"
+	reasonReviewTimeout   = "review_timeout"
 	reasonRequests        = "requests"
 	reasonStreams         = "streams"
 	reasonConversions     = "conversions"
@@ -26,13 +31,15 @@ const (
 	reasonPatchOperations = "patch_operations"
 	reasonAnswerSize      = "answer_size"
 	reasonWriteTimeout    = "write_timeout"
-	reasonSlowClient      = "slow_client"
+	reasonSlowClient      = string(serverlimit.Unread)
 )
 
 // metrics counts requests and connections that reach a limit.
 type metrics struct {
 	refused    *prometheus.CounterVec // reason
 	writeWaits *prometheus.CounterVec // result
+	// connectionErrors counts what the HTTP server logs.
+	connectionErrors prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -46,11 +53,16 @@ func newMetrics() *metrics {
 			Name: writeWaitsName,
 			Help: "Writes that waited for the cache to have their result, by result: found, timeout.",
 		}, []string{"result"}),
+		connectionErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: connectionErrorsName,
+			Help: "Connections to the aggregator that failed: TLS handshakes and requests that are not HTTP.",
+		}),
 	}
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
-		reasonAuthentications, string(headerlimit.Long), string(headerlimit.Slow),
+		reasonAuthentications, reasonReviewTimeout, string(serverlimit.Handshake), string(serverlimit.Long),
+		string(serverlimit.Slow), string(serverlimit.Streams),
 	} {
 		m.refused.WithLabelValues(reason)
 	}
@@ -58,6 +70,28 @@ func newMetrics() *metrics {
 		m.writeWaits.WithLabelValues(result)
 	}
 	return m
+}
+
+// collectors are all metrics.
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.refused, m.writeWaits, m.connectionErrors}
+}
+
+// logConnections returns a logger for the HTTP server, which counts the errors of connections.
+func (m *metrics) logConnections(to slog.Handler) *log.Logger {
+	return log.New(countingWriter{m.connectionErrors, slog.NewLogLogger(to, slog.LevelDebug).Writer()}, "", 0)
+}
+
+// countingWriter counts the lines that it passes.
+type countingWriter struct {
+	lines prometheus.Counter
+	to    io.Writer
+}
+
+// Write implements io.Writer.
+func (w countingWriter) Write(line []byte) (int, error) {
+	w.lines.Inc()
+	return w.to.Write(line)
 }
 
 // refuse counts a request that reached a limit.

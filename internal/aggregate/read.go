@@ -107,9 +107,6 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 			return err
 		}
 	}
-	// A client that does not read must not keep the slot.
-	deadline := time.Now().Add(s.readTimeout)
-	_ = http.NewResponseController(w).SetWriteDeadline(deadline) // both versions of HTTP support it
 	w.Header().Set("Content-Type", c.format.mediaType())
 	content := newBody(w, c.Request)
 	defer content.release()
@@ -131,9 +128,6 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 		err = content.Close()
 	}
 	if err != nil {
-		if !time.Now().Before(deadline) {
-			s.metrics.refuse(reasonSlowClient)
-		}
 		// The status line is sent: only a broken connection tells the client that the list is not complete.
 		panic(http.ErrAbortHandler)
 	}
@@ -190,7 +184,12 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 		}
 	}
 	w.Header().Set("Content-Type", media)
-	s.stream(ctx, w, events, encode, current)
+	onSlow := func() {
+		if c.ProtoMajor == 2 { // else the connection is counted
+			s.metrics.refuse(reasonSlowClient)
+		}
+	}
+	s.stream(ctx, newWatchWriter(w, s.readTimeout, onSlow), events, encode, current)
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 const registries = "resourceregistries"
 
 // serveGroup serves the group version of this server: discovery and ResourceRegistries.
-func (s *Server) serveGroup(w http.ResponseWriter, c call) {
+func (s *Server) serveGroup(w http.ResponseWriter, c call, t *ticket) {
 	if strings.TrimSuffix(c.URL.Path, "/") == prefix {
 		writeJSON(w, http.StatusOK, &metav1.APIResourceList{
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: searchv1.GroupVersion.String(),
@@ -49,6 +49,10 @@ func (s *Server) serveGroup(w http.ResponseWriter, c call) {
 	}
 	if err := s.authorize(c.Context(), c, ""); err != nil {
 		writeError(w, err)
+		return
+	}
+	w, ok := s.admitStream(w, c, t)
+	if !ok {
 		return
 	}
 	if err := s.stored(w, c); err != nil {

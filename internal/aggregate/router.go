@@ -86,7 +86,7 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 	inner, ok := innerPath(r.URL.Path)
 	c := call{Request: r, user: as, view: s.view.Load()}
 	if !ok {
-		s.serveGroup(w, c)
+		s.serveGroup(w, c, t)
 		return
 	}
 	if isAPIServer(as.GetName()) {
@@ -113,10 +113,9 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 			return
 		}
 	}
-	if isStream(c) && !s.inFlight.moveToStreams(w, t) {
-		return
+	if w, ok = s.admitStream(w, c, t); ok {
+		s.route(w, c)
 	}
-	s.route(w, c)
 }
 
 func (s *Server) route(w http.ResponseWriter, c call) {

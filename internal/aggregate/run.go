@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // drainTime limits the time from the end of the watches to the end of other requests, such as logs.
@@ -79,6 +78,13 @@ func (s *Server) drain(server *http.Server, failed <-chan error) error {
 	return err
 }
 
+// limitWrites limits the time in which a client reads a response. serveAs exempts watches and streams.
+func (s *Server) limitWrites(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(serverlimit.LimitWrite(w, r, s.readTimeout), r)
+	})
+}
+
 // httpServer returns the server, and a function that limits the connections of its listeners.
 func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Listener) net.Listener) {
 	mux := http.NewServeMux()
@@ -86,15 +92,17 @@ func (s *Server) httpServer(serving context.Context) (*http.Server, func(net.Lis
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.Handle("/", s)
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
+		Handler: s.limitWrites(mux), MaxHeaderBytes: MaxHeaderBytes,
+		ReadHeaderTimeout: ReadHeaderTimeout, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return serving },
-		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		HTTP2:       serverlimit.HTTP2(ReadTimeout),
+		ErrorLog:    s.metrics.logConnections(s.config.Log.Handler()),
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
 			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
-	observe := headerlimit.Observe(server, func(why headerlimit.Reason) { s.metrics.refuse(string(why)) })
+	observe := serverlimit.Observe(server, func(why serverlimit.Reason) { s.metrics.refuse(string(why)) })
 	limiter := s.connections(MaxConnectionsPerSource, MaxConnections)
 	return server, func(l net.Listener) net.Listener { return observe(limiter.Listen(l)) }
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 	"anymesh.dev/anymesh/test/poll"
 )
 
@@ -90,7 +90,7 @@ func TestLongHeaderIsCounted(t *testing.T) {
 		t.Log(err) // the server does not read the rest
 	}
 	poll.Until(t, "the header is counted", func() bool {
-		return testutil.ToFloat64(l.metrics.refused.WithLabelValues(string(headerlimit.Long))) == 1
+		return testutil.ToFloat64(l.metrics.refused.WithLabelValues(string(serverlimit.Long))) == 1
 	})
 	cancel()
 	if err := <-ended; err != nil {

@@ -116,7 +116,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s.view.Store(&view{})
 	if config.Registerer != nil {
-		for _, c := range []prometheus.Collector{s.cache.Collector(), counters.refused, counters.writeWaits} {
+		for _, c := range append(counters.collectors(), s.cache.Collector()) {
 			if err := config.Registerer.Register(c); err != nil {
 				return nil, fmt.Errorf("metrics of the aggregator: %w", err)
 			}

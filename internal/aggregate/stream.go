@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"net/http"
 
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 )
@@ -11,9 +10,8 @@ import (
 // yet, and calls current when no initial events are left. If the context ends before the client, the last event is a
 // bookmark, so that the client resumes elsewhere.
 func (s *Server) stream(
-	ctx context.Context, w http.ResponseWriter, events *cache.Watch, encode encoder, current func(),
+	ctx context.Context, to *watchWriter, events *cache.Watch, encode encoder, current func(),
 ) {
-	to := newWatchWriter(w, s.readTimeout, func() { s.metrics.refuse(reasonSlowClient) })
 	defer to.close()
 	if to.flush() != nil {
 		return

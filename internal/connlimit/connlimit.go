@@ -40,8 +40,8 @@ const (
 	Total  Reason = "total_connections"
 )
 
-// maxSources is the number of addresses whose rate is known.
-const maxSources = 4096
+// MaxSources is the number of addresses whose rate is known. The least recently used one is forgotten.
+const MaxSources = 4096
 
 // Limiter counts open connections.
 type Limiter struct {
@@ -58,7 +58,7 @@ type Limiter struct {
 func New(limits Limits) *Limiter {
 	l := &Limiter{limits: limits, sources: map[netip.Addr]int{}}
 	if limits.PerSecond > 0 {
-		l.rates = ratelimit.New(limits.PerSecond, limits.Burst, maxSources)
+		l.rates = ratelimit.New(limits.PerSecond, limits.Burst, MaxSources)
 	}
 	return l
 }

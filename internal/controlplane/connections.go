@@ -10,7 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/delivery/xds"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
@@ -32,6 +32,9 @@ const (
 
 // Limits of a request to each HTTP server.
 const (
+	// HandshakeTimeout limits the TLS handshake: net/http uses the shortest of the other timeouts. Then the connection is
+	// closed.
+	HandshakeTimeout = min(ReadHeaderTimeout, ReadTimeout, WriteTimeout)
 	// MaxHeaderBytes limits the length of the header. A request with a longer one gets status 431, or its connection is
 	// closed.
 	MaxHeaderBytes = 32 << 10
@@ -40,6 +43,9 @@ const (
 	// ReadTimeout limits the time in which the body arrives, and with HTTP/1 the header in addition. Then the handler
 	// cannot read the rest. The signing endpoint has its own.
 	ReadTimeout = 10 * time.Second
+	// WriteTimeout limits the time from the header of a request until the client has read the response. Then the
+	// connection is closed; with HTTP/2 the stream, or the connection if the client reads nothing at all.
+	WriteTimeout = time.Minute
 )
 
 // connectionLimits are the limits of open connections that apply to this process.
@@ -71,8 +77,9 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
-			Help: "Connections to HTTP servers of the control plane that were reset or closed, by server and reason: source_connections, " +
-				"source_rate, total_connections, header_size, header_timeout.",
+			Help: "Connections to HTTP servers of the control plane, and streams of HTTP/2, that were reset or closed, by server " +
+				"and reason: source_connections, source_rate, total_connections, handshake_timeout, header_size, header_timeout, " +
+				"slow_client (the response was not read in time), connection_streams.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",
@@ -102,10 +109,10 @@ func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, ex
 	})
 }
 
-// observeHeaders counts the requests of a server whose header is too long or too slow. The listener of the server has
-// to be wrapped with the result.
-func (c connections) observeHeaders(server string, of *http.Server) func(net.Listener) net.Listener {
-	return headerlimit.Observe(of, func(why headerlimit.Reason) {
+// observe counts the requests and connections that reach a limit of a server. The listener of the server has to be
+// wrapped with the result.
+func (c connections) observe(server string, of *http.Server) func(net.Listener) net.Listener {
+	return serverlimit.Observe(of, func(why serverlimit.Reason) {
 		c.refused.WithLabelValues(server, string(why)).Inc()
 	})
 }

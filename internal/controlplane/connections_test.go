@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"anymesh.dev/anymesh/internal/headerlimit"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/serverlimit"
 	"anymesh.dev/anymesh/test/poll"
 )
 
@@ -57,7 +57,7 @@ func TestHeadersAreLimited(t *testing.T) {
 		}
 	}
 	for server := range servers {
-		for _, reason := range []headerlimit.Reason{headerlimit.Long, headerlimit.Slow} {
+		for _, reason := range []serverlimit.Reason{serverlimit.Long, serverlimit.Slow} {
 			poll.Until(t, server+" "+string(reason), func() bool {
 				return testutil.ToFloat64(cp.connections.refused.WithLabelValues(server, string(reason))) == 1
 			})

@@ -18,6 +18,7 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/internal/pod/inject"
+	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
 // serve runs an HTTP server until the context ends, then shuts it down gracefully.
@@ -28,12 +29,8 @@ func (cp *controlPlane) serve(
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
-		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
-		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
-	}
-	listener = cp.connections.observeHeaders(what, server)(limit.Listen(listener))
+	server, observe := cp.httpServer(what, handler)
+	listener = observe(limit.Listen(listener))
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
@@ -52,6 +49,19 @@ func (cp *controlPlane) serve(
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// httpServer returns a server with limits. Its listener has to be wrapped with observe.
+func (cp *controlPlane) httpServer(what string, handler http.Handler) (
+	server *http.Server, observe func(net.Listener) net.Listener,
+) {
+	server = &http.Server{
+		Handler: handler, ReadHeaderTimeout: ReadHeaderTimeout, ReadTimeout: ReadTimeout,
+		WriteTimeout: WriteTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: MaxHeaderBytes,
+		HTTP2:    serverlimit.HTTP2(WriteTimeout),
+		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
+	}
+	return server, cp.connections.observe(what, server)
 }
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {

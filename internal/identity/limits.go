@@ -48,6 +48,10 @@ func Limits() []Limit {
 			"Burst of certificates for one service account, beyond the average.",
 		},
 		{
+			"MaxSources", strconv.Itoa(MaxSources), refused(many),
+			"Addresses, pods and service accounts, each, whose rate is known. With a further one, the least recently used is forgotten, and has its burst again. That is not counted.",
+		},
+		{
 			"ReadTimeout", ReadTimeout.String(), refused("InvalidRequest"),
 			"Time to receive a certificate request. Then it gets status 400.",
 		},

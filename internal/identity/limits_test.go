@@ -7,7 +7,7 @@ import (
 
 // Limits lists every number of HandlerOptions, and constants.
 func TestLimitsListEveryOption(t *testing.T) {
-	constants := []string{"MaxRequestSize", "ReadTimeout", "MaxTokenSize"}
+	constants := []string{"MaxRequestSize", "ReadTimeout", "MaxTokenSize", "MaxSources"}
 	listed := map[string]bool{}
 	for _, l := range Limits() {
 		if l.Default == "" || l.Default == "0" || l.Text == "" {

@@ -7,8 +7,8 @@ import (
 	"anymesh.dev/anymesh/internal/ratelimit"
 )
 
-// maxSources is the maximum number of token buckets.
-const maxSources = 16384
+// MaxSources is the maximum number of token buckets of each limit. The least recently used one is dropped.
+const MaxSources = 16384
 
 // limiter allows a rate of each source.
 type limiter struct {
@@ -17,7 +17,7 @@ type limiter struct {
 }
 
 func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
-	return &limiter{ratelimit.New(perSecond, burst, maxSources), now}
+	return &limiter{ratelimit.New(perSecond, burst, MaxSources), now}
 }
 
 func (l *limiter) allow(source string) bool { return l.sources.Of(source).AllowN(l.now(), 1) }

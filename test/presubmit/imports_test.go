@@ -42,9 +42,9 @@ var mayImport = []rule{
 	{"api/aggregatecrds", nil},
 	{"internal/fleet", []string{"api/...", "internal/truncate"}},
 	{"internal/connlimit", []string{"internal/ratelimit"}},
-	{"internal/headerlimit", nil},
+	{"internal/serverlimit", nil},
 	{"internal/aggregate", []string{
-		"api/...", "internal/connlimit", "internal/headerlimit", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache",
+		"api/...", "internal/connlimit", "internal/serverlimit", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache",
 		"internal/aggregate/rewrite",
 	}},
 	{"internal/delivery/socket", nil},
@@ -61,7 +61,7 @@ var mayImport = []rule{
 	{"internal/pod/capture", []string{"internal/pod/dns"}},
 	{"internal/pod/secrets", []string{"sidecar"}},
 	{"internal/pod/agent", []string{
-		"internal/connlimit", "internal/headerlimit", "internal/identity", "internal/pod/dns", "internal/pod/secrets", "model", "sidecar",
+		"internal/connlimit", "internal/serverlimit", "internal/identity", "internal/pod/dns", "internal/pod/secrets", "model", "sidecar",
 	}},
 	{"internal/objects/patch", nil},
 	{"internal/objects/list", nil},
@@ -98,7 +98,7 @@ var mayImport = []rule{
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/ratelimit"}},
 	{"internal/pod/inject", []string{"internal/connlimit", "model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
-		"internal/build", "internal/connlimit", "internal/headerlimit", "internal/truncate",
+		"internal/build", "internal/connlimit", "internal/serverlimit", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
 		"internal/delivery/socket", "internal/objects/status", "internal/objects/finalizers", "internal/objects/admission",
 		"internal/pod/inject",

@@ -25,8 +25,8 @@ const (
 	// drainPingTimeout is the time to wait for the acknowledgment of drainPing. Streams that the client opens meanwhile
 	// are handled.
 	drainPingTimeout = 5 * time.Second
-	// closeTimeout is the time that a client has to close its connection after its streams have ended.
-	closeTimeout = 2 * time.Second
+	// CloseTimeout is the time that a client has to close its connection after its streams have ended.
+	CloseTimeout = 2 * time.Second
 	// ageJitter is the random part of MaxConnectionAge, so that clients that connected together reconnect one by one.
 	ageJitter = 0.1
 )
@@ -116,7 +116,7 @@ func (c *conn) handleOrders() (closed bool) {
 	orders := order(c.orders.Swap(0))
 	if orders&endStreams != 0 {
 		c.endGoAway()
-		c.after(closeTimeout, func() { _ = c.raw.Close() })
+		c.after(CloseTimeout, func() { _ = c.raw.Close() })
 		c.mu.Lock()
 		reason, left := c.draining, slices.Clone(c.streams)
 		left = slices.DeleteFunc(left, func(s *Stream) bool { return s.finished })

@@ -42,7 +42,7 @@ func TestMaxConnectionAge(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		p.expectEvents("HEADERS 1 status=200 grpc-status=14", "RST 1 NO_ERROR")
-		time.Sleep(closeTimeout)
+		time.Sleep(CloseTimeout)
 		p.expectEvents("closed")
 		if got := h.handlers.all()[0].endCodes(); !slices.Equal(got, []codes.Code{codes.Unavailable}) {
 			t.Errorf("the handler received %v", got)
@@ -119,7 +119,7 @@ func TestShutdownClosesConnections(t *testing.T) {
 		p.takeEvents()
 		start := time.Now()
 		h.stop()
-		if took := time.Since(start); took > 10*time.Second+closeTimeout {
+		if took := time.Since(start); took > 10*time.Second+CloseTimeout {
 			t.Errorf("the shutdown took %v", took)
 		}
 		_ = silent.Close()

@@ -3,7 +3,7 @@ package grpcserver
 // endedStreams remembers how the last streams of a connection ended. A frame of such a stream is a protocol violation
 // if the client had ended the stream, and expected if the server had: the client sent it before it knew.
 type endedStreams struct {
-	last []endedStream // a ring of up to maxEndedStreams
+	last []endedStream // a ring of up to MaxEndedStreams
 	next int
 }
 
@@ -12,8 +12,8 @@ type endedStream struct {
 	by endOfStream
 }
 
-// maxEndedStreams is larger than the number of streams that a client can have open while its frames are in flight.
-const maxEndedStreams = 32
+// MaxEndedStreams is larger than the number of streams that a client can have open while its frames are in flight.
+const MaxEndedStreams = 32
 
 // endOfStream says how a stream ended.
 type endOfStream uint8
@@ -32,12 +32,12 @@ func (e *endedStreams) set(id uint32, by endOfStream) {
 			return
 		}
 	}
-	if len(e.last) < maxEndedStreams {
+	if len(e.last) < MaxEndedStreams {
 		e.last = append(e.last, endedStream{id, by})
 		return
 	}
 	e.last[e.next] = endedStream{id, by}
-	e.next = (e.next + 1) % maxEndedStreams
+	e.next = (e.next + 1) % MaxEndedStreams
 }
 
 func (e *endedStreams) of(id uint32) endOfStream {

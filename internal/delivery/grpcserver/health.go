@@ -16,8 +16,8 @@ const (
 	healthWatch = "/grpc.health.v1.Health/Watch"
 )
 
-// maxHealthRequest limits a request of the health service, in bytes.
-const maxHealthRequest = 1 << 10
+// MaxHealthRequest limits a request of the health service, in bytes.
+const MaxHealthRequest = 1 << 10
 
 // health is the gRPC health service (grpc.health.v1.Health). All services have the same status: SERVING until the
 // server is shut down.
@@ -77,9 +77,12 @@ type healthStream struct {
 // OnMessage implements StreamHandler.
 func (w *healthStream) OnMessage(message []byte) {
 	var request healthv1.HealthCheckRequest
-	if w.asked || len(message) > maxHealthRequest || proto.Unmarshal(message, &request) != nil {
+	if len(message) > MaxHealthRequest {
+		w.stream.conn.server.OnRefused(RefusedHealthRequest)
+	}
+	if w.asked || len(message) > MaxHealthRequest || proto.Unmarshal(message, &request) != nil {
 		w.finish(status.Errorf(codes.InvalidArgument, "send one HealthCheckRequest of at most %d bytes",
-			maxHealthRequest))
+			MaxHealthRequest))
 		return
 	}
 	w.asked, w.service = true, request.GetService()

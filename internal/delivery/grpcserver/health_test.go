@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,9 @@ func TestHealth(t *testing.T) {
 		if status.Code(err) != want || err == nil && got.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 			t.Errorf("Check of %.20q: got %v, error %v", service, got, err)
 		}
+	}
+	if got := r.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedHealthRequest}) {
+		t.Errorf("refused: %q", got)
 	}
 	if err := conn.Invoke(ctx, healthCheck, &healthv1.HealthCheckResponse{Status: 99}, &healthv1.HealthCheckResponse{}); err != nil {
 		t.Errorf("an unknown field: %v", err)

@@ -51,7 +51,7 @@ type Options struct {
 	DrainTime time.Duration
 	// HealthServices are the names of services whose status the gRPC health service reports, besides the empty name.
 	HealthServices []string
-	// OnRefused is called when the server refuses or closes a connection.
+	// OnRefused is called when the server refuses or closes a connection or a stream.
 	OnRefused func(RefusalReason)
 }
 
@@ -82,6 +82,8 @@ const (
 	RefusedPing RefusalReason = "ping_timeout"
 	// RefusedIdle: the connection had no stream for MaxConnectionIdle.
 	RefusedIdle RefusalReason = "idle"
+	// RefusedHealthRequest: a request of the health service has more than MaxHealthRequest.
+	RefusedHealthRequest RefusalReason = "health_request"
 )
 
 // StreamHandler handles the input of one stream. Its methods are called one at a time. The first message may take any

@@ -200,7 +200,7 @@ func (s *server) drainAll() {
 		s.wg.Wait()
 		close(ended)
 	}()
-	late := time.NewTimer(s.DrainTime + closeTimeout)
+	late := time.NewTimer(s.DrainTime + CloseTimeout)
 	defer late.Stop()
 	select {
 	case <-ended:

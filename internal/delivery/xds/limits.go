@@ -20,7 +20,7 @@ type Limit struct {
 	Name string
 	// Default is the default value with its unit.
 	Default string
-	// Metric is the series that counts events in which the limit was exceeded.
+	// Metric is the series that counts events in which the limit was exceeded, or empty.
 	Metric string
 	// Text describes what is limited, and the effect of exceeding the limit.
 	Text string
@@ -61,6 +61,18 @@ var transportLimits = []Limit{
 		"MaxConnectionIdle", grpcserver.MaxConnectionIdle.String(), refusedMetric(reasonIdle),
 		"Time without streams after which a connection is closed, with a precision of 30 s.",
 	},
+	{
+		"CloseTimeout", grpcserver.CloseTimeout.String(), "",
+		"Time in which a client closes its connection after GOAWAY and the end of its streams. Then the server closes it. It is not counted: nothing is lost.",
+	},
+	{
+		"MaxEndedStreams", strconv.Itoa(grpcserver.MaxEndedStreams), refusedMetric(reasonProtocol),
+		"Ended streams of a connection that are known. The connection is closed after HEADERS of an older one, which RFC 9113 forbids, or which the client sent before 32 later streams ended.",
+	},
+	{
+		"MaxHealthRequest", strconv.Itoa(grpcserver.MaxHealthRequest>>10) + " KiB", refusedMetric(reasonHealthRequest),
+		"Length of a request to the health service. A longer one gets INVALID_ARGUMENT.",
+	},
 }
 
 type limit struct {
@@ -100,6 +112,7 @@ const (
 	reasonHeaderSize             = string(grpcserver.RefusedHeaderSize)
 	reasonPing                   = string(grpcserver.RefusedPing)
 	reasonIdle                   = string(grpcserver.RefusedIdle)
+	reasonHealthRequest          = string(grpcserver.RefusedHealthRequest)
 	reasonConnectionsPerIdentity = "connections_per_identity"
 	reasonStreamsPerIdentity     = "streams_per_identity"
 	reasonMaxStreams             = "max_streams"
@@ -124,7 +137,7 @@ const (
 var (
 	refusedReasons = []string{
 		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshakesPerSource, reasonHandshake,
-		reasonFrameRate, reasonHeaderSize, reasonPing, reasonIdle,
+		reasonFrameRate, reasonHeaderSize, reasonPing, reasonIdle, reasonHealthRequest,
 		reasonProtocol, reasonConnectionsPerCert, reasonUnfinished, reasonConnectionsPerIdentity,
 		reasonStreamsPerIdentity, reasonMaxStreams, reasonStreamRate, reasonResourceTypes, reasonSubscriptionSize,
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,

@@ -23,8 +23,8 @@ const (
 	MaxTimeBurst              = time.Second
 	MaxTimePerSecondPerSource = 25 * time.Millisecond
 	MaxTimeBurstPerSource     = 500 * time.Millisecond
-	// maxSources is the number of addresses that are known; the least recently used one is forgotten.
-	maxSources = 4096
+	// MaxSources is the number of addresses that are known to each limit; the least recently used one is forgotten.
+	MaxSources = 4096
 )
 
 // rateLimits limit amounts per second, of each source and of all. Nil has no limits.
@@ -36,7 +36,7 @@ type rateLimits struct {
 func newRateLimits(perSecond, burst, sourcePerSecond, sourceBurst int) *rateLimits {
 	return &rateLimits{
 		all:     rate.NewLimiter(rate.Limit(perSecond), burst),
-		sources: ratelimit.New(float64(sourcePerSecond), sourceBurst, maxSources),
+		sources: ratelimit.New(float64(sourcePerSecond), sourceBurst, MaxSources),
 	}
 }
 

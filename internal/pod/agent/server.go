@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/connlimit"
-	"anymesh.dev/anymesh/internal/headerlimit"
+	"anymesh.dev/anymesh/internal/serverlimit"
 	"github.com/prometheus/common/expfmt"
 )
 
 const (
 	localTimeout   = 2 * time.Second // for requests to the proxy
 	maxMetricsSize = 64 << 20        // bytes of the proxy's metrics
-	maxReadyWait   = 10 * time.Second
-	readyPoll      = 20 * time.Millisecond
+	// MaxReadyWait limits how long a request waits for the proxy to be ready.
+	MaxReadyWait = 10 * time.Second
+	readyPoll    = 20 * time.Millisecond
 )
 
 // localClient returns a client for requests to the proxy in the same pod.
@@ -44,7 +45,7 @@ func (a *agent) serve(l net.Listener) (stop func()) {
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    MaxHeaderBytes,
 	}
-	observe := headerlimit.Observe(srv, func(why headerlimit.Reason) { refuse(string(why)) })
+	observe := serverlimit.Observe(srv, func(why serverlimit.Reason) { refuse(string(why)) })
 	l = observe(limit.Listen(l))
 	done := make(chan struct{})
 	go func() {
@@ -65,14 +66,16 @@ func (a *agent) handler() http.Handler {
 	mux.HandleFunc("GET /live", a.serveLive)
 	mux.HandleFunc("GET /metrics", limitScrapes(a.serveMetrics, a.metrics.refused.WithLabelValues("scrapes").Inc))
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
-	return limitWrites(mux, WriteTimeout, a.metrics.refused.WithLabelValues("slow_client").Inc)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(serverlimit.LimitWrite(w, r, WriteTimeout), r)
+	})
 }
 
 // serveReady responds at once or, with ?wait=DURATION, when the proxy is ready: kubelet probes at most once per
 // second, and the start of the pod waits for the first success.
 func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
 	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // an invalid duration means 0
-	deadline := time.Now().Add(min(wait, maxReadyWait))
+	deadline := time.Now().Add(min(wait, MaxReadyWait))
 	err := a.ready(r.Context())
 	for err != nil && time.Now().Before(deadline) && r.Context().Err() == nil {
 		select {

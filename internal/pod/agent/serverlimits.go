@@ -1,10 +1,8 @@
 package agent
 
 import (
-	"errors"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 )
@@ -68,48 +66,4 @@ func limitScrapes(next http.HandlerFunc, refused func()) http.HandlerFunc {
 		defer end(source)
 		next(w, r)
 	}
-}
-
-// limitWrites limits the time of writing each response. Its handler may wait longer than that before it writes. For a
-// client that does not read in time, slow is called.
-func limitWrites(next http.Handler, timeout time.Duration, slow func()) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(&timedWriter{ResponseWriter: w, timeout: timeout, slow: slow}, r)
-	})
-}
-
-// timedWriter sets the write deadline when the response begins.
-type timedWriter struct {
-	http.ResponseWriter
-	timeout time.Duration
-	slow    func() // is called at most once
-	begun   bool
-}
-
-// Unwrap is for http.ResponseController.
-func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *timedWriter) begin() {
-	if !w.begun {
-		w.begun = true
-		// Only a ResponseWriter that is not of a connection, in tests, has no deadline.
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
-	}
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *timedWriter) WriteHeader(status int) {
-	w.begin()
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (w *timedWriter) Write(b []byte) (int, error) {
-	w.begin()
-	n, err := w.ResponseWriter.Write(b)
-	if errors.Is(err, os.ErrDeadlineExceeded) && w.slow != nil {
-		w.slow()
-		w.slow = nil
-	}
-	return n, err
 }

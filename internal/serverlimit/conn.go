@@ -1,4 +1,4 @@
-package headerlimit
+package serverlimit
 
 import (
 	"crypto/tls"
@@ -17,6 +17,7 @@ const minLinger = 450 * time.Millisecond
 // conn observes a connection below TLS.
 type conn struct {
 	net.Conn
+	observer *observer
 
 	mu sync.Mutex
 	// deadline is how long the next Read may take when its deadline is set; zero means that there is none.
@@ -32,9 +33,14 @@ type conn struct {
 	prefaced bool
 	// entered is whether a handler began since the connection was idle.
 	entered bool
+	// unread is whether a Write failed because the client did not read in time.
+	unread bool
 }
 
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	observer *observer
+}
 
 // Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
@@ -42,7 +48,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c}, nil
+	return &conn{Conn: c, observer: l.observer}, nil
 }
 
 // observed returns the observed connection of a connection of the server, or nil.
@@ -117,11 +123,20 @@ func (c *conn) endHTTP2(long int) (ignored bool) {
 	return ignored
 }
 
-// closed returns the limit for which the server closed the connection, if it is one of the header.
+// timedOut reports whether the client did not send or read in time.
+func (c *conn) timedOut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unread || errors.Is(c.readErr, os.ErrDeadlineExceeded)
+}
+
+// closed returns the limit for which the server closed the connection, if any.
 func (c *conn) closed(isHTTP2 bool, long int, timeout time.Duration) Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case c.unread:
+		return Unread
 	case !c.begun, c.entered && !isHTTP2, c.reading:
 		return ""
 	case errors.Is(c.readErr, os.ErrDeadlineExceeded):

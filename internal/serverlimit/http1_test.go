@@ -1,4 +1,4 @@
-package headerlimit
+package serverlimit
 
 import (
 	"crypto/tls"
@@ -94,17 +94,24 @@ func TestHTTP1Otherwise(t *testing.T) {
 	}
 }
 
-// Handshakes that fail, or do not end in time, are not counted.
+// Handshakes that do not end in time are counted, but not those that fail.
 func TestHandshakes(t *testing.T) {
 	t.Parallel()
-	for name, run := range map[string]func(c net.Conn){
-		"no TLS":   func(c net.Conn) { send(c, begin+"\r\n") },
-		"too slow": func(c net.Conn) { c.Write([]byte{22, 3, 1}) },
-		"long":     func(c net.Conn) { c.Write([]byte{22, 3, 1, 0x40, 0}); send(c, header(16000)) },
-		"refused":  func(c net.Conn) { _ = tls.Client(c, &tls.Config{ServerName: "example.org"}).Handshake() },
+	slow := map[Reason]int{Handshake: 1}
+	for name, test := range map[string]struct {
+		run  func(c net.Conn)
+		want map[Reason]int
+	}{
+		"nothing":       {func(net.Conn) {}, slow},
+		"slow":          {func(c net.Conn) { c.Write([]byte{22, 3, 1}) }, slow},
+		"long":          {func(c net.Conn) { c.Write([]byte{22, 3, 1, 0x40, 0}); send(c, header(16000)) }, slow},
+		"no TLS":        {func(c net.Conn) { send(c, begin+"\r\n") }, nil},
+		"refused":       {func(c net.Conn) { _ = tls.Client(c, &tls.Config{ServerName: "example.org"}).Handshake() }, nil},
+		"closed":        {func(c net.Conn) { c.Close() }, nil},
+		"closed, begun": {func(c net.Conn) { c.Write([]byte{22, 3, 1}); c.Close() }, nil},
 	} {
 		l := newLab(t, name, "https")
-		run(l.dialPlain())
-		defer l.wants(nil)
+		test.run(l.dialPlain())
+		defer l.wants(test.want)
 	}
 }

@@ -1,4 +1,4 @@
-package headerlimit
+package serverlimit
 
 import (
 	"bytes"
@@ -22,12 +22,14 @@ type client struct {
 	hpack  *hpack.Encoder
 }
 
-func newClient(t *testing.T, name string) *client {
-	c := &client{lab: newLab(t, name, "h2")}
+func newClient(t *testing.T, name string) *client { return connect(newLab(t, name, "h2")) }
+
+func connect(l *lab, settings ...http2.Setting) *client {
+	c := &client{lab: l}
 	c.conn = c.dial()
 	send(c.conn, http2.ClientPreface)
 	c.framer = http2.NewFramer(c.conn, c.conn)
-	c.framer.WriteSettings()
+	c.framer.WriteSettings(settings...)
 	c.hpack = hpack.NewEncoder(&c.block)
 	return c
 }
@@ -85,25 +87,22 @@ func TestHTTP2(t *testing.T) {
 		run  func(c *client)
 	}{
 		{"long, status 431", func(c *client) {
-			c.open(1, "/", long, 1<<20, true)
+			c.open(1, "/", long, MaxReadFrameSize, true)
 			c.answered(1)
 			c.conn.Close()
 		}},
 		{"long later, status 431", func(c *client) {
-			c.open(1, "/", "", 1<<20, true)
+			c.open(1, "/", "", MaxReadFrameSize, true)
 			c.answered(1)
-			c.open(3, "/", long, 1<<20, true)
+			c.open(3, "/", long, MaxReadFrameSize, true)
 			c.answered(3)
 			c.conn.Close()
 		}},
-		{"long, the connection is closed", func(c *client) { c.open(1, "/", strings.Repeat(long, 4), 16<<10, true) }},
-		{"long, in one frame, the connection is closed", func(c *client) {
-			c.open(1, "/", strings.Repeat(long, 10), 1<<20, true)
-		}},
+		{"long, the connection is closed", func(c *client) { c.open(1, "/", strings.Repeat(long, 4), MaxReadFrameSize, true) }},
 		{"long, beside another stream, the connection is closed", func(c *client) {
-			c.open(1, "/wait", "", 1<<20, true)
+			c.open(1, "/wait", "", MaxReadFrameSize, true)
 			c.hasServed(1)
-			c.open(3, "/", strings.Repeat(long, 4), 16<<10, true)
+			c.open(3, "/", strings.Repeat(long, 4), MaxReadFrameSize, true)
 			poll.Until(c.t, "GOAWAY", func() bool { f, err := c.framer.ReadFrame(); return err == nil && f.Header().Type == http2.FrameGoAway })
 			close(c.release)
 		}},
@@ -123,10 +122,10 @@ func TestHTTP2Otherwise(t *testing.T) {
 	}{
 		{"closed by the client", func(c *client) { c.conn.Close() }},
 		{"idle", func(*client) {}},
-		{"idle after a response", func(c *client) { c.open(1, "/", "", 1<<20, true); c.answered(1) }},
+		{"idle after a response", func(c *client) { c.open(1, "/", "", MaxReadFrameSize, true); c.answered(1) }},
 		{"long, within the limit", func(c *client) {
 			for stream := uint32(1); stream < 9; stream += 2 {
-				c.open(stream, "/", within+string(rune('a'+stream)), 16<<10, true)
+				c.open(stream, "/", within+string(rune('a'+stream)), MaxReadFrameSize, true)
 				c.answered(stream)
 			}
 		}},
@@ -135,17 +134,17 @@ func TestHTTP2Otherwise(t *testing.T) {
 			c.framer.WriteContinuation(1, false, []byte(within)[:4000])
 			c.conn.Close()
 		}},
-		{"malformed", func(c *client) { c.open(1, "", "", 1<<20, true); c.answered(1); c.conn.Close() }},
+		{"malformed", func(c *client) { c.open(1, "", "", MaxReadFrameSize, true); c.answered(1); c.conn.Close() }},
 		{"protocol error", func(c *client) { c.framer.WriteRawFrame(http2.FramePing, 0, 1, make([]byte, 8)) }},
 		{"flow control error", func(c *client) { c.framer.WriteWindowUpdate(0, 1<<31-1) }},
 		{"canceled", func(c *client) {
-			c.open(1, "/wait", "", 1<<20, true)
+			c.open(1, "/wait", "", MaxReadFrameSize, true)
 			c.framer.WriteRSTStream(1, http2.ErrCodeCancel)
 			c.conn.Close()
 			close(c.release)
 		}},
 		{"closed in a body", func(c *client) {
-			c.open(1, "/wait", "", 1<<20, false)
+			c.open(1, "/wait", "", MaxReadFrameSize, false)
 			c.hasServed(1)
 			for range 3 {
 				c.framer.WriteData(1, false, []byte(within)[:16000])
@@ -154,7 +153,7 @@ func TestHTTP2Otherwise(t *testing.T) {
 			close(c.release)
 		}},
 		{"body after the response", func(c *client) {
-			c.open(1, "/", "", 1<<20, false)
+			c.open(1, "/", "", MaxReadFrameSize, false)
 			c.hasServed(1)
 			c.answered(1)
 			for range 3 {
@@ -163,7 +162,7 @@ func TestHTTP2Otherwise(t *testing.T) {
 			c.conn.Close()
 		}},
 		{"shutdown", func(c *client) {
-			c.open(1, "/wait", "", 1<<20, false)
+			c.open(1, "/wait", "", MaxReadFrameSize, false)
 			c.hasServed(1)
 			for range 3 {
 				c.framer.WriteData(1, false, []byte(within)[:16000])
@@ -177,6 +176,42 @@ func TestHTTP2Otherwise(t *testing.T) {
 		go io.Copy(io.Discard, c.conn)
 		defer c.wants(nil)
 	}
+}
+
+// A stream beyond the limit is reset, and counted.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "streams")
+	for i := range uint32(MaxConcurrentStreams) {
+		c.open(2*i+1, "/wait", "", MaxReadFrameSize, true)
+	}
+	c.hasServed(MaxConcurrentStreams)
+	c.open(2*MaxConcurrentStreams+1, "/", "", MaxReadFrameSize, true)
+	c.answered(2*MaxConcurrentStreams + 1)
+	close(c.release)
+	c.conn.Close()
+	c.wants(map[Reason]int{Streams: 1})
+}
+
+// The server does not wait for the payload of a frame that is too long.
+func TestFrameSize(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "frame size")
+	const length = MaxReadFrameSize + 1
+	send(c.conn, string([]byte{length >> 16, length >> 8 & 0xff, length & 0xff, 0, 0, 0, 0, 0, 1}))
+	for {
+		f, err := c.framer.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, is := f.(*http2.GoAwayFrame); is {
+			if f.ErrCode != http2.ErrCodeFrameSize {
+				t.Errorf("GOAWAY with %v", f.ErrCode)
+			}
+			break
+		}
+	}
+	c.wants(nil)
 }
 
 // Bytes that arrive together with the preface belong to the first stream.

@@ -1,4 +1,4 @@
-package headerlimit
+package serverlimit
 
 import (
 	"bufio"
@@ -38,14 +38,18 @@ type lab struct {
 	served int // requests that reached the handler
 }
 
-// newLab serves "ok" at /, after release at /wait, and reads bodies at /body.
-func newLab(t *testing.T, name, protocol string) *lab {
+// newLab serves "ok" at /, after release at /wait and /slow, reads bodies at /body, and writes without end at /endless. change may
+// change the server before.
+func newLab(t *testing.T, name, protocol string, change ...func(*http.Server)) *lab {
 	t.Helper()
 	l := &lab{t: t, name: name + ", " + protocol, counts: map[Reason]int{}, release: make(chan struct{})}
 	l.server = &http.Server{
 		Handler: http.HandlerFunc(l.serve), MaxHeaderBytes: maxHeader,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog: log.New(io.Discard, "", 0), HTTP2: HTTP2(time.Minute),
+	}
+	for _, c := range change {
+		c(l.server)
 	}
 	listen := Observe(l.server, func(r Reason) {
 		l.mu.Lock()
@@ -90,9 +94,17 @@ func (l *lab) serve(w http.ResponseWriter, r *http.Request) {
 	case "/wait":
 		http.NewResponseController(w).Flush()
 		<-l.release
+	case "/slow":
+		<-l.release
 	case "/body":
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			panic(http.ErrAbortHandler)
+		}
+	case "/endless":
+		for block := make([]byte, 64<<10); ; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
 		}
 	}
 	io.WriteString(w, "ok")
@@ -157,11 +169,21 @@ func (l *lab) wants(want map[Reason]int) {
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range []Reason{Long, Slow} {
+	for _, r := range []Reason{Handshake, Long, Slow, Unread, Streams} {
 		if l.counts[r] != want[r] {
 			l.t.Errorf("%s: %s is counted %d times, want %d", l.name, r, l.counts[r], want[r])
 		}
 	}
+}
+
+// hasCounted waits until a reason is counted.
+func (l *lab) hasCounted(r Reason) {
+	l.t.Helper()
+	poll.Until(l.t, l.name+": "+string(r), func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.counts[r] > 0
+	})
 }
 
 func (l *lab) shutdown() {
