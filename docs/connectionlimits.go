@@ -58,6 +58,6 @@ func agentLimits(row func(name, value, text, metric string)) {
 	row("MaxScrapes", fmt.Sprint(agent.MaxScrapes), "Such requests of all addresses.", refused("scrapes"))
 	row("MaxHeaderBytes", fmt.Sprintf("%d KiB", agent.MaxHeaderBytes>>10), "Length of the header of a request to the agent. A longer one gets status 431.", refused("header_size"))
 	row("ReadHeaderTimeout", agent.ReadHeaderTimeout.String(), "Time in which the header of a request arrives. Then the connection is closed. It is not counted if nothing arrived.", refused("header_timeout"))
-	row("MaxReadyWait", agent.MaxReadyWait.String(), "How long `/ready?wait=DURATION` waits for the proxy. Then it gets status 503. That is not counted.", "")
+	row("MaxReadyWait", agent.MaxReadyWait.String(), "How long `/ready?wait=DURATION` waits for the proxy. Then it gets status 503.", refused("ready_wait"))
 	row("WriteTimeout", agent.WriteTimeout.String(), "Time in which a client of the agent reads a response. Then the connection is closed.", refused("slow_client"))
 }

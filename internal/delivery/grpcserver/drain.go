@@ -116,7 +116,10 @@ func (c *conn) handleOrders() (closed bool) {
 	orders := order(c.orders.Swap(0))
 	if orders&endStreams != 0 {
 		c.endGoAway()
-		c.after(CloseTimeout, func() { _ = c.raw.Close() })
+		c.after(CloseTimeout, func() {
+			c.server.OnRefused(RefusedCloseTimeout)
+			_ = c.raw.Close()
+		})
 		c.mu.Lock()
 		reason, left := c.draining, slices.Clone(c.streams)
 		left = slices.DeleteFunc(left, func(s *Stream) bool { return s.finished })

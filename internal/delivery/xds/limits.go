@@ -62,8 +62,8 @@ var transportLimits = []Limit{
 		"Time without streams after which a connection is closed, with a precision of 30 s.",
 	},
 	{
-		"CloseTimeout", grpcserver.CloseTimeout.String(), "",
-		"Time in which a client closes its connection after GOAWAY and the end of its streams. Then the server closes it. It is not counted: nothing is lost.",
+		"CloseTimeout", grpcserver.CloseTimeout.String(), refusedMetric(reasonCloseTimeout),
+		"Time in which a client closes its connection after GOAWAY and the end of its streams. Then the server closes it.",
 	},
 	{
 		"MaxEndedStreams", strconv.Itoa(grpcserver.MaxEndedStreams), refusedMetric(reasonProtocol),
@@ -112,6 +112,7 @@ const (
 	reasonHeaderSize             = string(grpcserver.RefusedHeaderSize)
 	reasonPing                   = string(grpcserver.RefusedPing)
 	reasonIdle                   = string(grpcserver.RefusedIdle)
+	reasonCloseTimeout           = string(grpcserver.RefusedCloseTimeout)
 	reasonHealthRequest          = string(grpcserver.RefusedHealthRequest)
 	reasonConnectionsPerIdentity = "connections_per_identity"
 	reasonStreamsPerIdentity     = "streams_per_identity"
@@ -137,7 +138,7 @@ const (
 var (
 	refusedReasons = []string{
 		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshakesPerSource, reasonHandshake,
-		reasonFrameRate, reasonHeaderSize, reasonPing, reasonIdle, reasonHealthRequest,
+		reasonFrameRate, reasonHeaderSize, reasonPing, reasonIdle, reasonCloseTimeout, reasonHealthRequest,
 		reasonProtocol, reasonConnectionsPerCert, reasonUnfinished, reasonConnectionsPerIdentity,
 		reasonStreamsPerIdentity, reasonMaxStreams, reasonStreamRate, reasonResourceTypes, reasonSubscriptionSize,
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,

@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_agent_refused_total",
 		Help: "Connections and requests that the agent refused, by reason: source_connections, source_rate, total_connections, scrapes, " +
-			"header_size, header_timeout, slow_client (the response was not read in time), names (too many DNS names wait for their addresses).",
+			"header_size, header_timeout, slow_client (the response was not read in time), ready_wait (the proxy was not ready in time), names (too many DNS names wait for their addresses).",
 	}, []string{"reason"})
 	m.registry.MustRegister(m.certificates, m.expiry, m.probes, m.refused,
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{Namespace: "anymesh_agent"}))

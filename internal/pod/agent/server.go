@@ -85,6 +85,9 @@ func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
+		if wait >= MaxReadyWait && !time.Now().Before(deadline) {
+			a.metrics.refused.WithLabelValues("ready_wait").Inc()
+		}
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
