@@ -138,4 +138,3 @@ func TestVersionsShareWhatIsUnchanged(t *testing.T) {
 func samePointer(a, b any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
-
