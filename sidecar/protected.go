@@ -27,6 +27,9 @@ type protected struct {
 	clients  bool
 }
 
+// Supports implements Renderer. It returns the same map for each call: there is one for each workload.
+func (p protected) Supports() map[model.Feature]bool { return p.supports }
+
 // Render implements Renderer.
 func (p protected) Render(v *model.View) ([]Resource, []model.Finding) {
 	view, findings := v.Protect(p.name, p.supports)
