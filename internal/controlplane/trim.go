@@ -11,8 +11,8 @@ import (
 // lastApplied is the annotation in which `kubectl apply` keeps a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// trimMetadata removes metadata that nothing reads, and shares strings that many objects have. It is a transform for the
-// informer cache.
+// trimMetadata removes metadata that nothing reads, and shares strings that many objects have. It is a transform for
+// the informer cache.
 func trimMetadata(object any) (any, error) {
 	o, ok := object.(client.Object)
 	if !ok {

@@ -79,7 +79,6 @@ func TestVersionsShareWhatIsUnchanged(t *testing.T) {
 	if indexes := informer.GetIndexer().GetIndexers(); len(indexes) > 0 {
 		t.Errorf("got indexes %v, want none", indexes)
 	}
-	var known *appmesh.VirtualNode
 	updated := make(chan [2]*appmesh.VirtualNode)
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { updated <- [2]*appmesh.VirtualNode{nil, o.(*appmesh.VirtualNode)} },
@@ -91,7 +90,7 @@ func TestVersionsShareWhatIsUnchanged(t *testing.T) {
 	}
 	go informer.RunWithContext(t.Context())
 	events.Add(node(func(*appmesh.VirtualNode) {}))
-	known = (<-updated)[1]
+	<-updated
 	shared := func(before, now *appmesh.VirtualNode) map[string]bool {
 		return map[string]bool{
 			"spec":        before.Spec.PodSelector == now.Spec.PodSelector,
@@ -122,7 +121,7 @@ func TestVersionsShareWhatIsUnchanged(t *testing.T) {
 		{"created again", func(n *appmesh.VirtualNode) { n.UID, n.Spec.PodSelector = "other", nil }, none},
 	} {
 		events.Modify(node(func(*appmesh.VirtualNode) {}))
-		known = (<-updated)[1]
+		known := (<-updated)[1]
 		want := node(c.change)
 		events.Modify(node(c.change))
 		got := <-updated

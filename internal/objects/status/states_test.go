@@ -47,7 +47,7 @@ func TestOldTimesOfWritesAreRemoved(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	begin := time.Unix(100, 0)
-	at := func(d time.Duration) time.Time { return begin.Add(d) }
+	at := begin.Add
 	ref := model.ObjectRef{Name: "a"}
 	s := newStates()
 	check := func(when time.Duration, want time.Duration) {
