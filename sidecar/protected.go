@@ -27,7 +27,7 @@ type protected struct {
 	clients  bool
 }
 
-// Supports implements Renderer. The map must not be modified.
+// Supports implements Renderer. It returns the same map for each call, which must not be modified.
 func (p protected) Supports() map[model.Feature]bool { return p.supports }
 
 // Render implements Renderer.

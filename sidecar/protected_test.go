@@ -74,3 +74,28 @@ func TestProtectedDriverGetsNothingUnprotected(t *testing.T) {
 		t.Error("the driver itself gets no listener or no destination")
 	}
 }
+
+// countingRenderer counts calls of Supports.
+type countingRenderer struct {
+	partRenderer
+	calls *int
+}
+
+func (r countingRenderer) Supports() map[model.Feature]bool {
+	*r.calls++
+	return map[model.Feature]bool{"route.weights": true}
+}
+
+// The list of features is made once, and not for each workload.
+func TestProtectedDriverListsFeaturesOnce(t *testing.T) {
+	calls := 0
+	r := sidecar.Protected("tiny", countingRenderer{partRenderer{t}, &calls})
+	for range 2 {
+		if !r.Supports()["route.weights"] {
+			t.Error("a feature of the driver is missing")
+		}
+	}
+	if calls != 1 {
+		t.Errorf("got %d calls, want 1", calls)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"weak"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -34,8 +35,25 @@ func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return out, nil
 }
 
-// decoded decodes them once: it takes ten times as long as a copy.
-var decoded = sync.OnceValues(decode)
+var (
+	lock sync.Mutex
+	last weak.Pointer[[]*apiextensionsv1.CustomResourceDefinition]
+)
+
+// decoded decodes them, unless it did so since the last garbage collection: it takes ten times as long as a copy, and
+// they have almost 1 MB, which a control plane or an agent needs at its start only.
+func decoded() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	lock.Lock()
+	defer lock.Unlock()
+	if all := last.Value(); all != nil {
+		return *all, nil
+	}
+	all, err := decode()
+	if err == nil {
+		last = weak.Make(&all)
+	}
+	return all, err
+}
 
 func decode() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	names, err := fs.Glob(Files, "*.yaml")

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -196,16 +197,16 @@ func parseTarget(args []string) (word, string, bool) {
 	return w, args[1], ok
 }
 
-// kindWords lists the singular names of all kinds of the dialects.
+// kindWords lists the singular names of all kinds of the dialects. It does not decode their definitions: every command
+// calls it.
 func kindWords() []string {
-	definitions, err := dialect.Definitions(dialect.All())
-	if err != nil {
-		return nil
-	}
 	var out []string
-	for _, crd := range definitions {
-		out = append(out, crd.Spec.Names.Singular)
+	for _, d := range dialect.All() {
+		for _, kind := range dialect.OwnKinds(d) {
+			out = append(out, strings.ToLower(reflect.TypeOf(kind).Elem().Name()))
+		}
 	}
+	slices.Sort(out)
 	return out
 }
 

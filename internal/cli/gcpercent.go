@@ -21,10 +21,14 @@ const (
 	largeHeap          uint64 = 128 << 20
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
+	// settledAfter is the time without a collection after which the start is complete: after the first sync, the statuses
+	// of all objects are compared.
+	settledAfter = time.Second
 )
 
 // adaptGCPercent adapts GOGC until the context ends. Go's default applies before: the heap grows fast. It returns the
-// memory of the start, and of each time of frequent collections, to the operating system. An idle process is not woken.
+// memory of the first sync, of the time until the start is complete, and of each time of frequent collections, to the
+// operating system. An idle process is not woken.
 func adaptGCPercent(ctx context.Context) {
 	debug.SetGCPercent(quietGCPercent)
 	debug.FreeOSMemory()
@@ -37,25 +41,26 @@ func adaptGCPercent(ctx context.Context) {
 	})
 	go func() {
 		frequency := gcFrequency{percent: quietGCPercent}
-		quiet := time.NewTimer(quietAfter)
+		pause := settledAfter
+		quiet := time.NewTimer(pause)
 		defer quiet.Stop()
 		for {
-			before := frequency.percent
+			before, settled := frequency.percent, false
 			select {
 			case <-ctx.Done():
 				return
 			case <-collected:
 				frequency.collected(time.Now(), liveHeap())
-				quiet.Reset(quietAfter)
+				quiet.Reset(pause)
 			case <-quiet.C:
 				frequency.percent = quietGCPercent
+				settled, pause = pause == settledAfter, quietAfter
 			}
 			now := frequency.percent
-			if now == before {
-				continue
+			if now != before {
+				debug.SetGCPercent(now)
 			}
-			debug.SetGCPercent(now)
-			if now == quietGCPercent {
+			if now == quietGCPercent && (now != before || settled) {
 				debug.FreeOSMemory()
 			}
 		}

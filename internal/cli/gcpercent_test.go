@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -31,6 +32,34 @@ func TestGCPercent(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryOfStartIsReturned checks that garbage that is made after the first sync does not stay if it is too little
+// for a collection.
+func TestMemoryOfStartIsReturned(t *testing.T) {
+	percent := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	const live, garbage = 64 << 20, 8 << 20
+	held := make([]byte, live)
+	adaptGCPercent(t.Context())
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	allocate(garbage)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		runtime.ReadMemStats(&now)
+		if now.HeapAlloc < before.HeapAlloc+garbage/2 && now.NumGC > before.NumGC {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the heap has %d bytes, and %d before the garbage", now.HeapAlloc, before.HeapAlloc)
+		}
+	}
+	runtime.KeepAlive(held)
+}
+
+// allocate makes garbage.
+//
+//go:noinline
+func allocate(size int) []byte { return make([]byte, size) }
 
 // TestAfterCollections checks that each collection is reported.
 func TestAfterCollections(t *testing.T) {

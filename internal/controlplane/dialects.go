@@ -39,17 +39,16 @@ type transformDialect interface {
 	Transforms() map[client.Object]toolscache.TransformFunc
 }
 
-// cacheTransforms returns the transforms of cached objects by kind. Kinds without one keep all but managedFields.
+// cacheTransforms returns the transforms of cached objects by kind. Kinds without one have trimMetadata.
 func cacheTransforms(dialects []dialect.Dialect) map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{
 		&corev1.Pod{}:     {Transform: engine.TrimPod},
 		&corev1.Service{}: {Transform: engine.TrimService},
 	}
-	strip := cache.TransformStripManagedFields()
 	for _, d := range implementing[transformDialect](dialects) {
 		for kind, transform := range d.Transforms() {
 			out[kind] = cache.ByObject{Transform: func(object any) (any, error) {
-				object, err := strip(object)
+				object, err := trimMetadata(object)
 				if err != nil {
 					return nil, err
 				}

@@ -93,7 +93,7 @@ func prepare(config Config) (*controlPlane, error) {
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	scheme, err := dialect.NewScheme()
+	scheme, err := dialect.Scheme()
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 			DefaultUnsafeDisableDeepCopy: new(true),
 
 			NewInformer:              newInformer,
-			DefaultTransform:         cache.TransformStripManagedFields(),
+			DefaultTransform:         trimMetadata,
 			ByObject:                 cacheTransforms(cp.dialects),
 			DefaultWatchErrorHandler: cp.progress.watchFailed,
 		})

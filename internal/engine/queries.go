@@ -168,11 +168,16 @@ func (e *Engine) Namespace(name string) (*corev1.Namespace, bool) {
 	return found.(*corev1.Namespace), true
 }
 
-// Pod returns the part of a pod that the engine holds.
-func (e *Engine) Pod(name types.NamespacedName) (*store.Pod, bool) {
+// Object returns the object of a kind with a name.
+func (e *Engine) Object(kind client.Object, name types.NamespacedName) (client.Object, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
-	found, ok := e.state.objects.Get(&store.Pod{}, name)
+	return e.state.objects.Get(kind, name)
+}
+
+// Pod returns the part of a pod that the engine holds.
+func (e *Engine) Pod(name types.NamespacedName) (*store.Pod, bool) {
+	found, ok := e.Object(&store.Pod{}, name)
 	if !ok {
 		return nil, false
 	}

@@ -28,8 +28,8 @@ func (t *translator) gatewayMatch(at model.Origin,
 	return out, port, ok && hostsOK && headersOK && portOK
 }
 
-// hostSuffix is the syntax of the end of a host name.
-var hostSuffix = regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`)
+// hostSuffix is the syntax of the end of a host name, of at most 253 characters.
+var hostSuffix = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // hostMatch returns the host names that a route matches; none means all.
 func (t *translator) hostMatch(at model.Origin, m *api.GatewayRouteHostnameMatch) ([]string, bool) {
@@ -42,7 +42,7 @@ func (t *translator) hostMatch(at model.Origin, m *api.GatewayRouteHostnameMatch
 		t.report(at.At(at.Path+".exact"), model.CodeInvalidField, "%q is not a host name", *m.Exact)
 	case m.Exact != nil:
 		return []string{*m.Exact}, true
-	case !hostSuffix.MatchString(*m.Suffix):
+	case len(*m.Suffix) > 253 || !hostSuffix.MatchString(*m.Suffix):
 		t.report(at.At(at.Path+".suffix"), model.CodeInvalidField, "%q is not the end of a host name", *m.Suffix)
 	default:
 		return []string{"*" + *m.Suffix}, true

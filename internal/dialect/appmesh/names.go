@@ -93,9 +93,10 @@ func kindOf(object client.Object) string {
 	return ""
 }
 
-// Syntax of names in App Mesh. Names are used in resource names, node IDs and host headers.
+// Syntax of names in App Mesh. Names are used in resource names, node IDs and host headers. Lengths are checked apart:
+// a compiled expression with a large repeat count has 100 kB.
 var (
-	resourceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
+	resourceName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	hostName     = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 )
 
@@ -104,7 +105,7 @@ func nameError(kind, name string) string {
 	switch {
 	case kind == api.KindVirtualService && (len(name) > 255 || !hostName.MatchString(name)):
 		return fmt.Sprintf("%q is not a host name of at most 255 letters, digits, '-', '_' and '.'", name)
-	case kind != api.KindVirtualService && !resourceName.MatchString(name):
+	case kind != api.KindVirtualService && (len(name) > 255 || !resourceName.MatchString(name)):
 		return fmt.Sprintf("%q is not a name of 1 to 255 letters, digits, '-' and '_'", name)
 	}
 	return ""

@@ -19,12 +19,13 @@ type key struct {
 
 func keyOf(o client.Object) key { return key{reflect.TypeOf(o), client.ObjectKeyFromObject(o)} }
 
-// index holds the objects, and the members of each owner by the owner's UID.
+// index holds the objects.
 type index struct {
 	dialects map[reflect.Type]Dialect
 	objects  map[key]client.Object
-	uids     map[types.UID]key
-	members  map[types.UID]map[key]struct{}
+	// owners are the objects that can have members, and members the number of members, by the UID of the owner.
+	owners  map[types.UID]key
+	members map[types.UID]int
 	// deletedOwners are the objects with a MemberFinalizer that are being deleted.
 	deletedOwners map[key]struct{}
 	// terminating are the names of Namespaces that are being deleted.
@@ -39,9 +40,8 @@ func newIndex(dialects []Dialect) *index {
 		}
 	}
 	return &index{
-		dialects: byType, objects: map[key]client.Object{}, uids: map[types.UID]key{},
-		members: map[types.UID]map[key]struct{}{}, deletedOwners: map[key]struct{}{},
-		terminating: map[string]struct{}{},
+		dialects: byType, objects: map[key]client.Object{}, owners: map[types.UID]key{},
+		members: map[types.UID]int{}, deletedOwners: map[key]struct{}{}, terminating: map[string]struct{}{},
 	}
 }
 
@@ -55,23 +55,25 @@ func (x *index) set(o client.Object) (released []key) {
 	if d == nil {
 		return nil
 	}
-	k, before := keyOf(o), []types.UID(nil)
+	k, now, before := keyOf(o), x.ownersOf(o), []types.UID(nil)
 	if old, known := x.objects[k]; known {
-		delete(x.uids, old.GetUID())
+		delete(x.owners, old.GetUID())
 		before = x.ownersOf(old)
 	}
-	x.objects[k], x.uids[o.GetUID()] = o, k
+	x.objects[k] = o
 	delete(x.deletedOwners, k)
-	if o.GetDeletionTimestamp() != nil && d.MemberFinalizer(o) != "" {
-		x.deletedOwners[k] = struct{}{}
-	}
-	for _, uid := range x.ownersOf(o) {
-		if x.members[uid] == nil {
-			x.members[uid] = map[key]struct{}{}
+	if d.MemberFinalizer(o) != "" {
+		x.owners[o.GetUID()] = k
+		if o.GetDeletionTimestamp() != nil {
+			x.deletedOwners[k] = struct{}{}
 		}
-		x.members[uid][k] = struct{}{}
 	}
-	return x.removeMember(k, before, x.ownersOf(o))
+	for _, uid := range now {
+		if !slices.Contains(before, uid) {
+			x.members[uid]++
+		}
+	}
+	return x.removeMember(before, now)
 }
 
 func (x *index) setNamespace(namespace *corev1.Namespace) (released []key) {
@@ -101,21 +103,20 @@ func (x *index) remove(o client.Object) (ownersWithoutMembers []key) {
 	}
 	delete(x.objects, k)
 	delete(x.deletedOwners, k)
-	delete(x.uids, old.GetUID())
-	return x.removeMember(k, x.ownersOf(old), nil)
+	delete(x.owners, old.GetUID())
+	return x.removeMember(x.ownersOf(old), nil)
 }
 
-// removeMember removes an object from its owners, except for those that it keeps.
-func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMembers []key) {
+// removeMember removes a member from its owners, except for those that it keeps.
+func (x *index) removeMember(owners, keeps []types.UID) (ownersWithoutMembers []key) {
 	for _, uid := range owners {
 		if slices.Contains(keeps, uid) {
 			continue
 		}
-		delete(x.members[uid], k)
-		if len(x.members[uid]) == 0 {
+		if x.members[uid]--; x.members[uid] == 0 {
 			delete(x.members, uid)
 		}
-		if owner, known := x.uids[uid]; known && !x.hasMembers(uid, owner) {
+		if owner, known := x.owners[uid]; known && !x.hasMembers(uid, owner) {
 			ownersWithoutMembers = append(ownersWithoutMembers, owner)
 		}
 	}
@@ -125,7 +126,7 @@ func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMem
 // hasMembers reports whether the deletion of an owner waits for members.
 func (x *index) hasMembers(uid types.UID, owner key) bool {
 	if _, terminating := x.terminating[owner.Namespace]; !terminating {
-		return len(x.members[uid]) > 0
+		return x.members[uid] > 0
 	}
 	_, members := x.lookup(owner)
 	return len(members) > 0
@@ -138,10 +139,14 @@ func (x *index) lookup(k key) (o client.Object, members []client.Object) {
 	if o == nil {
 		return nil, nil
 	}
+	uid := o.GetUID()
+	if x.members[uid] == 0 {
+		return o, nil
+	}
 	_, terminating := x.terminating[k.Namespace]
-	for member := range x.members[o.GetUID()] {
-		if !terminating || member.Namespace == k.Namespace {
-			members = append(members, x.objects[member])
+	for name, member := range x.objects { // no index of members: owners are rarely deleted
+		if (!terminating || name.Namespace == k.Namespace) && slices.Contains(x.ownersOf(member), uid) {
+			members = append(members, member)
 		}
 	}
 	return o, members
@@ -166,4 +171,9 @@ func (x *index) lacksFinalizer(o client.Object) bool {
 	return finalizer != "" && !slices.Contains(o.GetFinalizers(), finalizer)
 }
 
-func (x *index) ownersOf(o client.Object) []types.UID { return x.dialects[reflect.TypeOf(o)].Owners(o) }
+// ownersOf returns the UIDs of the owners of an object, each once.
+func (x *index) ownersOf(o client.Object) []types.UID {
+	owners := x.dialects[reflect.TypeOf(o)].Owners(o)
+	slices.Sort(owners)
+	return slices.Compact(owners)
+}

@@ -47,7 +47,7 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 					t.Errorf("seed %d: %T %s is not deleted", seed, o, o.GetName())
 				}
 			}
-			if n := len(c.index.objects) + len(c.index.uids) + len(c.index.members) +
+			if n := len(c.index.objects) + len(c.index.owners) + len(c.index.members) +
 				len(c.index.deletedOwners) + len(c.reminded) + len(c.turns); n != 0 {
 				t.Errorf("seed %d: the Reconciler has %d entries for deleted objects", seed, n)
 			}

@@ -16,7 +16,7 @@ const maxNote = 1024
 
 // recordErrors records an event when the errors of an object without conditions change, after warningDelay: it has no
 // other place for them.
-func (w *Writer) recordErrors(ref model.ObjectRef, e trackedObject, o client.Object, findings []model.Finding) {
+func (w *Writer) recordErrors(ref model.ObjectRef, o client.Object, findings []model.Finding) {
 	var texts []string
 	reason := ""
 	for _, f := range findings {
@@ -29,11 +29,11 @@ func (w *Writer) recordErrors(ref model.ObjectRef, e trackedObject, o client.Obj
 	}
 	slices.Sort(texts)
 	text := truncate.WithEllipsis(strings.Join(texts, "; "), maxNote)
-	if len(conditions(o)) > 0 {
+	if w.states.wasReported(ref, text) {
+		w.pending.remove(ref, "")
 		return
 	}
-	if text == e.reported {
-		w.pending.remove(ref, "")
+	if len(conditions(o)) > 0 {
 		return
 	}
 	if text == "" {
@@ -41,12 +41,7 @@ func (w *Writer) recordErrors(ref model.ObjectRef, e trackedObject, o client.Obj
 	} else if w.pending.add(ref, ""); !w.pending.takeDue(ref, "") {
 		return
 	}
-	w.mu.Lock()
-	if now, there := w.tracked[ref]; there {
-		now.reported = text
-		w.tracked[ref] = now
-	}
-	w.mu.Unlock()
+	w.states.markReported(ref, text)
 	if text == "" {
 		w.Recorder.Eventf(o, nil, corev1.EventTypeNormal, "Served", "Reconcile", "no errors")
 		return

@@ -43,17 +43,13 @@ func (w *Writer) hasManagedGate(pod *engine.Pod) bool {
 
 // reconcileGates sets the conditions of the managed readiness gates of a pod. The engine has a part of the pod, so the
 // patch contains only the conditions and the pod's UID.
-func (w *Writer) reconcileGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
-	pod, there := w.Mesh.Pod(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
-	if !there || pod.GetUID() != uid {
-		return nil
-	}
+func (w *Writer) reconcileGates(ctx context.Context, ref model.ObjectRef, pod *engine.Pod) error {
 	gates := closedGates(pod, w.Gates)
 	if len(gates) == 0 {
 		return nil
 	}
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
-	patch, err := gatePatch(uid, gates)
+	patch, err := gatePatch(pod.GetUID(), gates)
 	if err != nil {
 		return err
 	}

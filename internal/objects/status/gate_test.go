@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -66,17 +67,20 @@ func TestClosedGates(t *testing.T) {
 func TestGatesOfReplacedPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, func(o *Options) { o.Gates = appmesh.Dialect{}.ReadinessGates() })
-		c.create(t, podWithGates("p", cloudMapGate))
-		ref := model.ObjectRef{Kind: kindPod, Namespace: "a", Name: "p"}
-		if err := c.reconcileGates(t.Context(), ref, "other"); err != nil || len(c.takeWrites()) != 0 {
-			t.Errorf("the pod with another UID was written, error %v", err)
+		pod := podWithGates("p", cloudMapGate)
+		c.create(t, pod)
+		patch, err := gatePatch(pod.UID, c.Gates)
+		if want := `{"metadata":{"uid":"u"}`; err != nil || !strings.HasPrefix(string(patch), want) {
+			t.Errorf("got patch %s, error %v, want %s", patch, err, want)
 		}
-		if err := c.reconcileGates(t.Context(), ref, "u"); err != nil || len(c.takeWrites()) != 1 {
+		ref := model.ObjectRef{Kind: kindPod, Namespace: "a", Name: "p"}
+		if _, err := c.reconcile(t.Context(), ref); err != nil || len(c.takeWrites()) != 1 {
 			t.Errorf("the pod was not written, error %v", err)
 		}
-		c.engine.Delete(podWithGates("p"))
+		c.engine.Delete(pod)
 		c.engine.Sync()
-		if err := c.reconcileGates(t.Context(), ref, "u"); err != nil || len(c.takeWrites()) != 0 {
+		advance(minWriteInterval)
+		if _, err := c.reconcile(t.Context(), ref); err != nil || len(c.takeWrites()) != 0 {
 			t.Errorf("a deleted pod was written, error %v", err)
 		}
 	})

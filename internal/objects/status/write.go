@@ -23,7 +23,7 @@ var results = []string{"written", "conflict", "gone", "failed"}
 // reconcileStatus compares the status of an object with the desired one, and writes it if they differ. If the cached
 // object is newer than the findings, it is skipped, because its change is pending. If it is older than the last write,
 // the write fails with a conflict and is retried.
-func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e trackedObject) error {
+func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, known client.Object) error {
 	kind := w.kinds[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 	now := kind.empty.DeepCopyObject().(client.Object)
 	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, now); err != nil {
@@ -33,12 +33,12 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	if now.GetDeletionTimestamp() != nil && !slices.ContainsFunc(findings, isPending) {
 		return nil // objects that are being deleted get no status, unless they have to tell what they wait for
 	}
-	if now.GetUID() != e.uid || now.GetGeneration() != e.generation {
+	if now.GetUID() != known.GetUID() || now.GetGeneration() != known.GetGeneration() {
 		return nil // a change is pending
 	}
 	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), findings, time.Now())
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
-		w.recordErrors(ref, e, now, findings)
+		w.recordErrors(ref, now, findings)
 		w.recordWarnings(ref, now)
 		return nil
 	}
@@ -95,7 +95,7 @@ func (w *Writer) write(ctx context.Context, ref model.ObjectRef, patch func() er
 	if err := w.limiter.Wait(ctx); err != nil {
 		return err
 	}
-	w.markWritten(ref)
+	w.states.markWritten(ref, time.Now())
 	err := patch()
 	result := "failed"
 	switch {

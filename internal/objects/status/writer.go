@@ -56,9 +56,11 @@ type Dialect interface {
 	Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object
 }
 
-// Mesh returns the current pods, and the findings and mesh membership of objects.
+// Mesh returns the objects of the current mesh, with their findings and mesh membership.
 type Mesh interface {
-	Pod(types.NamespacedName) (*engine.Pod, bool)
+	// Object returns the object of a kind with a name, ObjectsOf lists the objects of a kind. Pods are *engine.Pod.
+	Object(kind client.Object, name types.NamespacedName) (client.Object, bool)
+	ObjectsOf(kind client.Object) []client.Object
 	Findings(about model.ObjectRef) []model.Finding
 	MeshOf(object model.ObjectRef) string
 }
@@ -90,9 +92,9 @@ type Writer struct {
 	writes  *prometheus.CounterVec
 	wake    chan struct{} // the delivery findings may have changed
 	pending pendingWarnings
+	states  *states
 
 	mu        sync.Mutex
-	tracked   map[model.ObjectRef]trackedObject
 	delivered map[model.ObjectRef][]model.Finding
 }
 
@@ -105,7 +107,7 @@ func New(o Options) (*Writer, error) {
 		Options: o, kinds: map[schema.GroupKind]kindInfo{},
 		queue:   workqueue.New[model.ObjectRef]("status", o.Registerer),
 		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1),
-		tracked: map[model.ObjectRef]trackedObject{},
+		states: newStates(),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_status_writes_total",
 			Help: "Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.",
@@ -166,20 +168,20 @@ func (w *Writer) watchDelivered(ctx context.Context) {
 
 // reconcile writes the status or the readiness gates of one object.
 func (w *Writer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	e, ok := w.trackedObject(ref)
-	if !ok {
+	o := w.object(ref)
+	if o == nil {
 		return 0, nil // deleted
 	}
-	if wait := max(time.Until(e.written.Add(minWriteInterval)), e.settle(time.Now())); wait > 0 {
+	if wait := w.states.wait(ref, time.Now()); wait > 0 {
 		return wait, nil
 	}
-	w.markSettled(ref)
+	w.states.markSettled(ref)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if isPod(ref) {
-		return 0, w.reconcileGates(ctx, ref, e.uid)
+	if pod, is := o.(*engine.Pod); is {
+		return 0, w.reconcileGates(ctx, ref, pod)
 	}
-	if err := w.reconcileStatus(ctx, ref, e); err != nil {
+	if err := w.reconcileStatus(ctx, ref, o); err != nil {
 		return 0, err
 	}
 	return w.pending.wait(ref), nil

@@ -19,6 +19,9 @@ const (
 	// minBackoff and maxBackoff limit the backoff after failures.
 	minBackoff = time.Second
 	maxBackoff = time.Minute
+	// maxQueued is the number of keys in the queue of client-go from which added keys wait outside. It keeps the memory
+	// of its longest length, and Run begins with all objects of a cluster.
+	maxQueued = 1000
 )
 
 // Reconciler processes the keys of a queue. All fields are required.
@@ -40,6 +43,8 @@ type Queue[K comparable] struct {
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[K] // nil unless Run is running
+	// outside are added keys that wait outside of the queue. If there are any, the queue is not empty.
+	outside map[K]struct{}
 }
 
 // New creates a queue. Its metrics have the label queue with its name. A nil registerer disables them.
@@ -64,7 +69,7 @@ func (q *Queue[K]) Len() int {
 	if q.queue == nil {
 		return 0
 	}
-	return q.queue.Len()
+	return q.queue.Len() + len(q.outside)
 }
 
 // Add adds keys. It never blocks. It has no effect unless Run is running: Run begins with all keys.
@@ -74,8 +79,35 @@ func (q *Queue[K]) Add(keys ...K) {
 	if q.queue == nil {
 		return
 	}
-	for _, k := range keys {
+	for i, k := range keys {
+		if len(q.outside) == 0 && q.queue.Len() < maxQueued {
+			q.queue.Add(k)
+			continue
+		}
+		if q.outside == nil {
+			q.outside = make(map[K]struct{}, len(keys)-i)
+		}
+		q.outside[k] = struct{}{}
+	}
+}
+
+// refill moves keys from outside into the queue before it becomes empty.
+func (q *Queue[K]) refill() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.queue == nil || len(q.outside) == 0 || q.queue.Len() > maxQueued/2 {
+		return
+	}
+	moved := 0
+	for k := range q.outside {
 		q.queue.Add(k)
+		delete(q.outside, k)
+		if moved++; moved == maxQueued/2 {
+			break
+		}
+	}
+	if len(q.outside) == 0 {
+		q.outside = nil
 	}
 }
 
@@ -114,12 +146,13 @@ func (q *Queue[K]) Run(ctx context.Context, w Reconciler[K]) {
 func (q *Queue[K]) setQueue(work workqueue.TypedRateLimitingInterface[K]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.queue = work
+	q.queue, q.outside = work, nil
 }
 
 // processNext processes one key, and reports whether there may be more.
 func (q *Queue[K]) processNext(ctx context.Context, work workqueue.TypedRateLimitingInterface[K],
 	w Reconciler[K]) bool {
+	q.refill()
 	key, ended := work.Get()
 	if ended {
 		return false

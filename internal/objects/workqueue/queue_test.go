@@ -3,6 +3,8 @@ package workqueue
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -205,4 +207,56 @@ func TestRunStopsWithContext(t *testing.T) {
 			t.Errorf("calls %v, failures %v, %d keys queued", w.reconciled, w.failed, q.Len())
 		}
 	})
+}
+
+// The queue keeps no memory for all keys that Run begins with. Each is processed once.
+func TestManyKeys(t *testing.T) {
+	const keys, most = 50_000, 500_000 // bytes; the keys have 32 bytes each
+	synctest.Test(t, func(t *testing.T) {
+		all := make([]string, keys)
+		for i := range all {
+			all[i] = fmt.Sprintf("key %026d", i)
+		}
+		done := map[string]int{}
+		var mu sync.Mutex
+		q := New[string]("q", nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		before := liveHeap()
+		var running sync.WaitGroup
+		running.Go(func() {
+			q.Run(ctx, Reconciler[string]{
+				Workers: 4, ListKeys: func() []string { return all },
+				Reconcile: func(_ context.Context, key string) (time.Duration, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					done[key]++
+					return 0, nil
+				},
+			})
+		})
+		synctest.Wait()
+		for _, key := range all {
+			if done[key] != 1 {
+				t.Fatalf("%s was processed %d times", key, done[key])
+			}
+		}
+		if n := q.Len(); n != 0 {
+			t.Errorf("%d keys are queued", n)
+		}
+		done = nil
+		if used := liveHeap() - before; used > most {
+			t.Errorf("an empty queue has %d bytes, want at most %d", used, most)
+		}
+		runtime.KeepAlive(all)
+		cancel()
+		running.Wait()
+	})
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
