@@ -98,8 +98,8 @@ type Update struct {
 	Removed []Ref
 }
 
-// wakeBatch is the number of streams that Update wakes at once: a wake has a fixed cost, and the first streams send while
-// others are marked.
+// wakeBatch is the number of streams that Update wakes at once: a wake has a fixed cost, and the first streams send
+// while others are marked.
 const wakeBatch = 32
 
 // Update changes and removes some resources of several keys, at a cost proportional to the change. It skips keys before
