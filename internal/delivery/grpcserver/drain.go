@@ -117,7 +117,7 @@ func (c *conn) handleOrders() (closed bool) {
 	if orders&endStreams != 0 {
 		c.endGoAway()
 		c.after(CloseTimeout, func() {
-			c.server.OnRefused(RefusedCloseTimeout)
+			c.server.OnRefused(RefusedLateClose)
 			_ = c.raw.Close()
 		})
 		c.mu.Lock()

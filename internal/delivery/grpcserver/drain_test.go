@@ -126,8 +126,8 @@ func TestShutdownClosesConnections(t *testing.T) {
 		if got := p.takeEvents(); got[len(got)-1] != "closed" {
 			t.Errorf("the client received %q", got)
 		}
-		if got := h.refusalReasons(); !slices.Contains(got, RefusedCloseTimeout) {
-			t.Errorf("got refusals %q, want %q", got, RefusedCloseTimeout)
+		if got := h.refusalReasons(); !slices.Contains(got, RefusedLateClose) {
+			t.Errorf("got refusals %q, want %q", got, RefusedLateClose)
 		}
 	})
 }

@@ -82,8 +82,8 @@ const (
 	RefusedPing RefusalReason = "ping_timeout"
 	// RefusedIdle: the connection had no stream for MaxConnectionIdle.
 	RefusedIdle RefusalReason = "idle"
-	// RefusedCloseTimeout: the client did not close the connection within CloseTimeout after its end was announced.
-	RefusedCloseTimeout RefusalReason = "close_timeout"
+	// RefusedLateClose: the client did not close the connection within CloseTimeout after its end was announced.
+	RefusedLateClose RefusalReason = "close_timeout"
 	// RefusedHealthRequest: a request of the health service has more than MaxHealthRequest.
 	RefusedHealthRequest RefusalReason = "health_request"
 )

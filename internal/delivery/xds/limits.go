@@ -112,7 +112,7 @@ const (
 	reasonHeaderSize             = string(grpcserver.RefusedHeaderSize)
 	reasonPing                   = string(grpcserver.RefusedPing)
 	reasonIdle                   = string(grpcserver.RefusedIdle)
-	reasonCloseTimeout           = string(grpcserver.RefusedCloseTimeout)
+	reasonCloseTimeout           = string(grpcserver.RefusedLateClose)
 	reasonHealthRequest          = string(grpcserver.RefusedHealthRequest)
 	reasonConnectionsPerIdentity = "connections_per_identity"
 	reasonStreamsPerIdentity     = "streams_per_identity"
