@@ -39,7 +39,7 @@ func connectionLimits(table func(title, text string), row func(name, value, text
 	row("MaxConcurrentStreams", fmt.Sprint(serverlimit.MaxConcurrentStreams),
 		"Open streams of one connection with HTTP/2. Clients wait, or open another connection. A further stream is reset.", reset(string(serverlimit.Streams)))
 	row("MaxReadFrameSize", fmt.Sprintf("%d KiB", serverlimit.MaxReadFrameSize>>10),
-		"Length of a frame of HTTP/2. Clients split what is longer. After a longer frame, the connection is closed with FRAME_SIZE_ERROR, which net/http does not report.", "")
+		"Length of a frame of HTTP/2. Clients split what is longer. After a longer frame, or a malformed one, the connection is closed.", reset(string(serverlimit.Frame)))
 	agentLimits(row)
 }
 

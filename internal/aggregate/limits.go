@@ -111,7 +111,7 @@ func Limits() []Limit {
 		{"MaxHeaderBytes", size(MaxHeaderBytes), refused(string(serverlimit.Long)), "Length of the header of a request. A longer one gets status 431, or its connection is closed."},
 		{"ReadHeaderTimeout", ReadHeaderTimeout.String(), refused(string(serverlimit.Slow)), "Time in which the header of a request arrives, with HTTP/1. Then the connection is closed. It is not counted if nothing arrived."},
 		{"MaxConcurrentStreams", count(serverlimit.MaxConcurrentStreams), refused(string(serverlimit.Streams)), "Open streams, such as watches, of one connection with HTTP/2. Clients wait, or open another connection. A further stream is reset."},
-		{"MaxReadFrameSize", size(serverlimit.MaxReadFrameSize), "", "Length of a frame of HTTP/2. Clients split what is longer. After a longer frame, the connection is closed with FRAME_SIZE_ERROR, which net/http does not report."},
+		{"MaxReadFrameSize", size(serverlimit.MaxReadFrameSize), refused(string(serverlimit.Frame)), "Length of a frame of HTTP/2. Clients split what is longer. After a longer frame, or a malformed one, the connection is closed."},
 		{"MaxRequestSize", size(MaxRequestSize), refused(reasonRequestSize), "Length of the body of a write. A longer one gets status 413."},
 		{"MaxOperations", count(rewrite.MaxOperations), refused(reasonPatchOperations), "Operations of a JSON patch. A patch with more gets status 413."},
 		{"ReadTimeout", ReadTimeout.String(), refused(reasonSlowClient), "How long the client of a watch may not read, and how long any other response is written, except streams such as logs. Then the connection is closed; with HTTP/2 the stream, or the connection if the client reads nothing at all."},

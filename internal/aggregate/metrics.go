@@ -62,7 +62,7 @@ func newMetrics() *metrics {
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
 		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
 		reasonAuthentications, reasonReviewTimeout, string(serverlimit.Handshake), string(serverlimit.Long),
-		string(serverlimit.Slow), string(serverlimit.Streams),
+		string(serverlimit.Slow), string(serverlimit.Frame), string(serverlimit.Streams),
 	} {
 		m.refused.WithLabelValues(reason)
 	}

@@ -107,6 +107,10 @@ func TestHTTP2IsLimited(t *testing.T) {
 		}
 	}
 	l.pollRefused(string(serverlimit.Streams))
+	if err := framer.WriteRawFrame(http2.FrameData, 0, 1, make([]byte, serverlimit.MaxReadFrameSize+1)); err != nil {
+		t.Fatal(err)
+	}
+	l.pollRefused(string(serverlimit.Frame))
 }
 
 // Handshakes that do not end in time are counted, and those that fail.

@@ -79,7 +79,7 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 			Name: "anymesh_http_refused_connections_total",
 			Help: "Connections to HTTP servers of the control plane, and streams of HTTP/2, that were reset or closed, by server " +
 				"and reason: source_connections, source_rate, total_connections, handshake_timeout, header_size, header_timeout, " +
-				"slow_client (the response was not read in time), connection_streams.",
+				"slow_client (the response was not read in time), connection_streams, frame_size.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",

@@ -116,6 +116,12 @@ func TestHTTP2IsLimited(t *testing.T) {
 	}
 	l.wantsRefused(serverlimit.Streams)
 	close(release)
+	// The connection is closed at the frame's header: its payload is not awaited.
+	tooLong := make([]byte, serverlimit.MaxReadFrameSize+1)
+	if err := l.dialHTTP2(0).WriteRawFrame(http2.FrameData, 0, 1, tooLong); err != nil {
+		t.Fatal(err)
+	}
+	l.wantsRefused(serverlimit.Frame)
 }
 
 // A client that does not read its response is counted.

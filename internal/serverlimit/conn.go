@@ -144,8 +144,11 @@ func (c *conn) closed(isHTTP2 bool, long int, timeout time.Duration) Reason {
 		if !isHTTP2 && c.deadline > 0 && c.deadline <= timeout {
 			return Slow
 		}
-	case c.readErr == nil && c.bytes >= long && time.Since(c.readAt) >= minLinger:
+	case c.readErr != nil || time.Since(c.readAt) < minLinger:
+	case c.bytes >= long:
 		return Long
+	case isHTTP2:
+		return Frame
 	}
 	return ""
 }

@@ -135,7 +135,6 @@ func TestHTTP2Otherwise(t *testing.T) {
 			c.conn.Close()
 		}},
 		{"malformed", func(c *client) { c.open(1, "", "", MaxReadFrameSize, true); c.answered(1); c.conn.Close() }},
-		{"protocol error", func(c *client) { c.framer.WriteRawFrame(http2.FramePing, 0, 1, make([]byte, 8)) }},
 		{"flow control error", func(c *client) { c.framer.WriteWindowUpdate(0, 1<<31-1) }},
 		{"canceled", func(c *client) {
 			c.open(1, "/wait", "", MaxReadFrameSize, true)
@@ -211,7 +210,16 @@ func TestFrameSize(t *testing.T) {
 			break
 		}
 	}
-	c.wants(nil)
+	c.wants(map[Reason]int{Frame: 1})
+}
+
+// A malformed frame is counted like one that is too long.
+func TestMalformedFrame(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "PING with a stream")
+	c.framer.WriteRawFrame(http2.FramePing, 0, 1, make([]byte, 8))
+	go io.Copy(io.Discard, c.conn)
+	c.wants(map[Reason]int{Frame: 1})
 }
 
 // Bytes that arrive together with the preface belong to the first stream.

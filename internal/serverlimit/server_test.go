@@ -169,7 +169,7 @@ func (l *lab) wants(want map[Reason]int) {
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range []Reason{Handshake, Long, Slow, Unread, Streams} {
+	for _, r := range []Reason{Handshake, Long, Slow, Unread, Frame, Streams} {
 		if l.counts[r] != want[r] {
 			l.t.Errorf("%s: %s is counted %d times, want %d", l.name, r, l.counts[r], want[r])
 		}

@@ -28,6 +28,8 @@ const (
 	// Unread is http.Server.WriteTimeout, http.HTTP2Config.WriteByteTimeout, or the time of LimitWrite. It is counted for
 	// a connection or a stream.
 	Unread Reason = "slow_client"
+	// Frame is http.HTTP2Config.MaxReadFrameSize. A malformed frame is counted, too.
+	Frame Reason = "frame_size"
 	// Streams is http.HTTP2Config.MaxConcurrentStreams.
 	Streams Reason = "connection_streams"
 )
@@ -48,7 +50,8 @@ type contextKey struct{}
 //
 // With HTTP/2, a header that is longer than the limit is counted if the server closes the connection for it, and if it
 // responds with status 431 while the connection has no other stream. It is not counted if it has less than half of the
-// length because of references to the dynamic table of HPACK.
+// length because of references to the dynamic table of HPACK. A frame that is too long is counted as a header if half
+// of the length of a header was read with it.
 func Observe(server *http.Server, refused func(Reason)) (listen func(net.Listener) net.Listener) {
 	o := &observer{server, refused}
 	next := server.Handler
