@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,10 +24,7 @@ func limits() string {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| limit | default | meaning | metric |\n|---|---|---|---|\n", title, text)
 	}
 	row := func(name, value, text, metric string) {
-		if metric != "" {
-			metric = "`" + metric + "`"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, value, text, cmp.Or(metric, "none"))
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` |\n", name, value, text, metric)
 	}
 	table("Discovery", "Limits for xDS clients. The names are fields of `xds.Options`, and at the end constants of package `grpcserver`.")
 	for _, l := range xds.Limits() {

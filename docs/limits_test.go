@@ -35,6 +35,9 @@ func TestLimitsHaveRows(t *testing.T) {
 	if len(declared) < 30 {
 		t.Fatalf("only %d limits are found", len(declared))
 	}
+	if strings.Contains(page, "``") {
+		t.Error("a limit has no metric")
+	}
 	for name, files := range declared {
 		if rows := strings.Count(page, "\n| "+name+" | "); rows < len(files) {
 			t.Errorf("%s: declared in %v, but limits.md has %d rows; add them to docs/limits.go", name, files, rows)

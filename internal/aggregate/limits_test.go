@@ -86,7 +86,7 @@ func TestLimitsHaveMetrics(t *testing.T) {
 		}
 	}
 	for _, limit := range Limits() {
-		if limit.Metric != "" && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(limit.Metric)+`[ {]`).Match(text.Bytes()) {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(limit.Metric) + `[ {]`).Match(text.Bytes()) {
 			t.Errorf("limit %s: there is no series %s", limit.Name, limit.Metric)
 		}
 		if limit.Default == "0" || strings.HasPrefix(limit.Default, "0 ") || limit.Text == "" {

@@ -20,7 +20,7 @@ type Limit struct {
 	Name string
 	// Default is the default value with its unit.
 	Default string
-	// Metric is the series that counts events in which the limit was exceeded, or empty.
+	// Metric is the series that counts events in which the limit was exceeded.
 	Metric string
 	// Text describes what is limited, and the effect of exceeding the limit.
 	Text string

@@ -59,7 +59,7 @@ func TestLimitMetricsExist(t *testing.T) {
 		}
 	}
 	for _, l := range Limits() {
-		if l.Metric != "" && !series[l.Metric] {
+		if !series[l.Metric] {
 			t.Errorf("%s: unknown metric %s", l.Name, l.Metric)
 		}
 	}
