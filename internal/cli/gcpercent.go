@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// The heap of the control plane may grow by quietGCPercent between collections: most of it is the mesh, which is
-// long-lived. With Go's default of 100 the process uses a third more memory. While collections are frequent, as when
-// many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low
-// percentage doubles the CPU time. A heap of up to largeHeap may then not grow by more than busyGrowth: clients that
-// send much make much garbage, too. A larger one grows by leastBusyGCPercent.
+// The heap of the control plane may grow by leastGCPercent between collections: most of it is the mesh, which is
+// long-lived. With Go's default of 100 the process uses a third more memory. Once the start is complete, a small heap may
+// grow by growth, but not by more than quietGCPercent: a collection costs as much as is live, whatever it frees. While collections are
+// frequent, as when many clients connect at once, it may grow by growth up to busyGCPercent: the garbage is gone soon. A
+// heap over largeHeap grows by at least leastBusyGCPercent then, since a low percentage doubles the CPU time.
 const (
-	quietGCPercent            = 25
+	leastGCPercent            = 25
+	quietGCPercent            = 50
 	leastBusyGCPercent        = 50
 	busyGCPercent             = 100
-	busyGrowth         uint64 = 20 << 20 // bytes
+	growth             uint64 = 20 << 20 // bytes
 	largeHeap          uint64 = 128 << 20
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
@@ -30,7 +31,7 @@ const (
 // memory of the first sync, of the time until the start is complete, and of each time of frequent collections, to the
 // operating system. An idle process is not woken.
 func adaptGCPercent(ctx context.Context) {
-	debug.SetGCPercent(quietGCPercent)
+	debug.SetGCPercent(leastGCPercent)
 	debug.FreeOSMemory()
 	collected := make(chan struct{}, 1)
 	afterCollections(ctx, func() {
@@ -40,28 +41,25 @@ func adaptGCPercent(ctx context.Context) {
 		}
 	})
 	go func() {
-		frequency := gcFrequency{percent: quietGCPercent}
+		var rate gcRate
 		pause := settledAfter
 		quiet := time.NewTimer(pause)
 		defer quiet.Stop()
 		for {
-			before, settled := frequency.percent, false
 			select {
 			case <-ctx.Done():
 				return
 			case <-collected:
-				frequency.collected(time.Now(), liveHeap())
+				rate.collected(time.Now())
+				debug.SetGCPercent(rate.percent(liveHeap()))
 				quiet.Reset(pause)
 			case <-quiet.C:
-				frequency.percent = quietGCPercent
-				settled, pause = pause == settledAfter, quietAfter
-			}
-			now := frequency.percent
-			if now != before {
-				debug.SetGCPercent(now)
-			}
-			if now == quietGCPercent && (now != before || settled) {
-				debug.FreeOSMemory()
+				if rate.frequent || !rate.settled {
+					rate.frequent, rate.settled = false, true
+					debug.SetGCPercent(rate.percent(liveHeap()))
+					debug.FreeOSMemory()
+				}
+				pause = quietAfter
 			}
 		}
 	}()
@@ -88,20 +86,28 @@ func liveHeap() uint64 {
 	return live[0].Value.Uint64()
 }
 
-// gcFrequency tells by which percentage the heap may grow, from the time between collections.
-type gcFrequency struct {
-	last    time.Time // of the last collection
-	percent int
+// gcRate tells whether collections are frequent.
+type gcRate struct {
+	last     time.Time // of the last collection
+	frequent bool
+	settled  bool // the start is complete
 }
 
-// collected takes a collection into account, after which the heap has a size in bytes.
-func (f *gcFrequency) collected(now time.Time, live uint64) {
-	frequent := now.Sub(f.last) < quietAfter
-	f.last, f.percent = now, quietGCPercent
+// collected takes a collection into account.
+func (r *gcRate) collected(now time.Time) {
+	r.frequent, r.last = now.Sub(r.last) < quietAfter, now
+}
+
+// percent returns the percentage by which a heap with so many live bytes may grow.
+func (r *gcRate) percent(live uint64) int {
+	least, most := leastGCPercent, leastGCPercent
 	switch {
-	case frequent && live > largeHeap:
-		f.percent = leastBusyGCPercent
-	case frequent:
-		f.percent = max(quietGCPercent, int(min(busyGCPercent, 100*busyGrowth/max(1, live))))
+	case r.frequent && live > largeHeap:
+		least, most = leastBusyGCPercent, busyGCPercent
+	case r.frequent:
+		most = busyGCPercent
+	case r.settled:
+		most = quietGCPercent
 	}
+	return max(least, min(most, int(100*growth/max(1, live))))
 }

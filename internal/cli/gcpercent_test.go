@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestGCPercent checks that frequent collections raise GOGC, unless the heap is large.
+// TestGCPercent checks that frequent collections and a small heap raise GOGC.
 func TestGCPercent(t *testing.T) {
-	var f gcFrequency
+	r := gcRate{settled: true}
 	start := time.Now()
 	for _, step := range []struct {
 		after   time.Duration
@@ -18,18 +18,22 @@ func TestGCPercent(t *testing.T) {
 		percent int
 	}{
 		{0, 20 << 20, quietGCPercent},
-		{quietAfter, 20 << 20, quietGCPercent},
-		{quietAfter + time.Second, 20 << 20, busyGCPercent},
-		{quietAfter + 2*time.Second, 50 << 20, 40},
-		{quietAfter + 2*time.Second, 128 << 20, 25},
-		{quietAfter + 3*time.Second, 200 << 20, leastBusyGCPercent},
-		{quietAfter + 4*time.Second, 0, busyGCPercent},
-		{2*quietAfter + 4*time.Second, 20 << 20, quietGCPercent},
+		{quietAfter, 50 << 20, 40},
+		{2 * quietAfter, 100 << 20, leastGCPercent},
+		{2*quietAfter + time.Second, 20 << 20, busyGCPercent},
+		{2*quietAfter + 2*time.Second, 50 << 20, 40},
+		{2*quietAfter + 2*time.Second, 128 << 20, leastGCPercent},
+		{2*quietAfter + 3*time.Second, 200 << 20, leastBusyGCPercent},
+		{2*quietAfter + 4*time.Second, 0, busyGCPercent},
+		{3*quietAfter + 4*time.Second, 20 << 20, quietGCPercent},
 	} {
-		f.collected(start.Add(step.after), step.live)
-		if f.percent != step.percent {
-			t.Errorf("after %v: got %d, want %d", step.after, f.percent, step.percent)
+		r.collected(start.Add(step.after))
+		if percent := r.percent(step.live); percent != step.percent {
+			t.Errorf("after %v: got %d, want %d", step.after, percent, step.percent)
 		}
+	}
+	if percent := (&gcRate{}).percent(20 << 20); percent != leastGCPercent {
+		t.Errorf("during the start: got %d, want %d", percent, leastGCPercent)
 	}
 }
 

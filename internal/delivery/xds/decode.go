@@ -36,7 +36,7 @@ const (
 
 // decodeRequest decodes a request of either variant, without its node. Only fields that the server uses are decoded:
 // the memory of a request is proportional to its length, whatever it contains. The names, which may be thousands, are
-// not copied: they are valid until b is modified.
+// not copied: they are valid until b is modified. The lists may be released when the request is handled.
 func decodeRequest(b []byte, sotw bool, o *Options) (request, error) {
 	var r request
 	fields := fieldsOf(sotw)
@@ -125,14 +125,14 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (l *nameList) add(value []byte) {
 	if l.all == nil {
-		l.all = make([]string, 0, l.count)
+		l.all = nameLists.get(l.count)
 	}
 	l.all = append(l.all, view(value))
 }
 
 func (l *nameList) addEntry(b []byte) error {
 	if l.pairs == nil {
-		l.pairs = make([]nameVersion, 0, l.count)
+		l.pairs = versionLists.get(l.count)
 	}
 	var key, value []byte
 	for len(b) > 0 {

@@ -12,12 +12,12 @@ func (s *subscription) active() bool { return s.hasPending() || len(s.inflight) 
 
 // pending compares the dirty names with the published resources. Names that did not change are dropped; removals that
 // belong to a later step move to s.removals. It returns, in ascending order, the names to send in the step of the
-// type. The result is valid until the next call for the same table.
+// type. The caller releases the list.
 func (s *subscription) pending() []uint32 {
 	if s.dirty.len() == 0 {
 		return nil
 	}
-	todo := slices.Grow(s.table.scratch[:0], s.dirty.len())
+	todo := numberLists.get(s.dirty.len())
 	for n, has := range s.dirty.all() {
 		if s.table.slots[n] == nil {
 			s.dirty.remove(n) // matched by the wildcard, removed before it was sent
@@ -40,9 +40,7 @@ func (s *subscription) pending() []uint32 {
 			s.dirty.remove(n)
 		}
 	}
-	if slices.Sort(todo); cap(todo) <= maxScratch {
-		s.table.scratch = todo
-	}
+	slices.Sort(todo)
 	return todo
 }
 
@@ -53,7 +51,7 @@ func (s *subscription) mustSendRemoval(e entry) bool {
 
 // pendingRemovals returns, in ascending order, the names to remove in the last steps.
 func (s *subscription) pendingRemovals() []uint32 {
-	todo := make([]uint32, 0, s.removals.len())
+	todo := numberLists.get(s.removals.len())
 	for n := range s.removals.all() {
 		todo = append(todo, n)
 	}

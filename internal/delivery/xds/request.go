@@ -42,6 +42,14 @@ func sotwRequest(r *discoveryv3.DiscoveryRequest) request {
 	}
 }
 
+// release releases the lists of a decoded request, which must not be used any more.
+func (r *request) release() {
+	nameLists.put(r.subscribe)
+	nameLists.put(r.unsubscribe)
+	nameLists.put(r.sotwNames)
+	versionLists.put(r.versions)
+}
+
 // check checks the limits on the request, before any part of it is stored.
 func (r *request) check(o *Options) error {
 	if r.typeURL == "" {

@@ -216,6 +216,7 @@ func (s *session) nextResponse(now time.Time) (*response, time.Duration) {
 		if wait == 0 {
 			return s.buildResponse(sub, todo, now), 0
 		}
+		numberLists.put(todo)
 		hold, at = max(hold, wait), sub.step
 	}
 	if hold > 0 {
@@ -251,6 +252,7 @@ func (s *session) ackWait(st step, sub *subscription, now time.Time) time.Durati
 	return longest
 }
 
+// buildResponse creates a response with resources of a type, and releases the list of their numbers.
 func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *response {
 	s.lastNonce++
 	out := responsePool.Get().(*response)
@@ -269,6 +271,7 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, changedAt: sub.since,
 		sentAt: now})
 	sub.hasWork = true
+	numberLists.put(todo)
 	return out
 }
 

@@ -87,6 +87,7 @@ func (st *stream) handleMessage(message []byte, first bool) error {
 	if err != nil {
 		return err
 	}
+	defer req.release()
 	return st.handleRequest(req)
 }
 

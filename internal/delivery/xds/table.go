@@ -21,12 +21,8 @@ type table struct {
 	digest        uint64 // sum of the digests of all resources: one change costs one addition
 	versionText   string // text form of versionDigest, shared by all clients
 	versionDigest uint64
-	scratch       []uint32 // result buffer of pending; guarded by the group's lock
-	next          uint32   // the number after the last one that was found
+	next          uint32 // the number after the last one that was found
 }
-
-// maxScratch is the largest capacity of scratch that is kept.
-const maxScratch = 64
 
 // change is one change of the published resources.
 type change struct {
