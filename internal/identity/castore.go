@@ -27,7 +27,8 @@ type CAStoreOptions struct {
 	Lifetime time.Duration
 	// RootLifetime of roots, at least ten times Lifetime. The default is RootLifetime.
 	RootLifetime time.Duration
-	// PollInterval is the interval of reading the Secret. The default is 2 s.
+	// PollInterval is the interval of looking whether a step of the rotation is due, and of reading the Secret again after
+	// an error. The default is 2 s.
 	PollInterval time.Duration
 	// Registerer registers the metrics. The default registers none.
 	Registerer prometheus.Registerer
@@ -59,6 +60,7 @@ func (o CAStoreOptions) policy() policy {
 type CAStore struct {
 	opts    CAStoreOptions
 	policy  policy
+	client  kubernetes.Interface
 	secrets typedv1.SecretInterface
 	records typedv1.ConfigMapInterface
 	now     func() time.Time
@@ -94,7 +96,7 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 		opts.Logger = slog.Default()
 	}
 	k := &CAStore{
-		opts: opts, now: now, policy: opts.policy(),
+		opts: opts, now: now, policy: opts.policy(), client: client,
 		secrets: client.CoreV1().Secrets(opts.Namespace), records: client.CoreV1().ConfigMaps(opts.Namespace),
 	}
 	if err := k.policy.check(); err != nil {
@@ -175,6 +177,13 @@ func (k *CAStore) Bundle() *Bundle { return k.Current().Bundle() }
 // Run follows the Secret and takes due rotation steps until the context ends. It returns ErrReplaced if the CA was
 // replaced.
 func (k *CAStore) Run(ctx context.Context) error {
+	changes := make(chan struct{}, 1)
+	k.watch(ctx, func() {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	})
 	ticks := time.NewTicker(k.opts.PollInterval)
 	defer ticks.Stop()
 	for {
@@ -192,10 +201,8 @@ func (k *CAStore) Run(ctx context.Context) error {
 		default:
 			k.metrics.reads.WithLabelValues("ok").Inc()
 		}
-		select {
-		case <-ctx.Done():
+		if !k.awaitWork(ctx, changes, ticks.C, err != nil) {
 			return nil
-		case <-ticks.C:
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,5 +98,40 @@ func TestSigningWithoutAPIServer(t *testing.T) {
 	checkStatus(t, k, Steady, RoleSigning)
 	if k.Current().cert.Equal(again.Current().cert) {
 		t.Error("the CA signs with an expired root")
+	}
+}
+
+// A replica that runs reads the Secret after a change, and not otherwise.
+func TestSecretIsReadAfterChanges(t *testing.T) {
+	server := &fakeSecretAPI{}
+	var looks atomic.Int64 // whether a step is due
+	now := func() time.Time {
+		looks.Add(1)
+		return time.Now()
+	}
+	k := server.open(t, CAStoreOptions{Registerer: prometheus.NewRegistry(), PollInterval: time.Millisecond}, now)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wg.Go(func() { _ = k.Run(ctx) })
+	watched := func() bool {
+		server.mu.Lock()
+		defer server.mu.Unlock()
+		return len(server.watches) > 0
+	}
+	poll.Until(t, "the Secret is watched", watched)
+	other := testCA(t)
+	server.edit(func(s *corev1.Secret) {
+		s.Annotations = nil
+		s.Data = map[string][]byte{}
+		s.Data["tls.crt"], s.Data["ca.crt"] = other.Bundle().PEM(), other.Bundle().PEM()
+		s.Data["tls.key"], _ = other.KeyPEM()
+	})
+	poll.Until(t, "the CA of the user signs", func() bool { return k.Current().cert.Equal(other.cert) })
+	before := looks.Load()
+	poll.Until(t, "many intervals passed", func() bool { return looks.Load() > before+100 })
+	if n := testutil.ToFloat64(k.metrics.reads.WithLabelValues("ok")); n > 10 {
+		t.Errorf("the Secret was read %v times, at intervals and not after changes", n)
 	}
 }

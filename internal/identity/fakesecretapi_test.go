@@ -10,8 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
@@ -26,6 +28,7 @@ type fakeSecretAPI struct {
 	version int
 	writes  int
 	down    bool
+	watches []*watch.RaceFreeFakeWatcher
 	kube    *fake.Clientset // with the record
 }
 
@@ -58,12 +61,25 @@ func (s *fakeSecretAPI) client() kubernetes.Interface {
 			s.writes++
 			s.store(in)
 			return true, s.secret.DeepCopy(), nil
+		case ktesting.ListAction:
+			list := &corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.version)}}
+			if s.secret != nil {
+				list.Items = append(list.Items, *s.secret.DeepCopy())
+			}
+			return true, list, nil
 		default:
 			if s.secret == nil {
 				return true, nil, apierrors.NewNotFound(resource, CASecret)
 			}
 			return true, s.secret.DeepCopy(), nil
 		}
+	})
+	c.PrependWatchReactor("secrets", func(ktesting.Action) (bool, watch.Interface, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		w := watch.NewRaceFreeFake()
+		s.watches = append(s.watches, w)
+		return true, w, nil
 	})
 	return c
 }
@@ -72,6 +88,9 @@ func (s *fakeSecretAPI) store(in *corev1.Secret) {
 	s.version++
 	in.ResourceVersion = strconv.Itoa(s.version)
 	s.secret = in
+	for _, w := range s.watches {
+		w.Modify(in.DeepCopy())
+	}
 }
 
 // edit changes the Secret as a user does.
