@@ -68,6 +68,7 @@ func (s *ServingCertificate) MutualTLSConfig() *tls.Config {
 	each := s.TLSConfig()
 	each.ClientAuth = tls.RequireAndVerifyClientCert
 	each.SessionTicketsDisabled = true
+	each.DynamicRecordSizingDisabled = true // a response is of use when it is complete
 	all := each.Clone()
 	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		c := each.Clone()
