@@ -17,7 +17,7 @@ import (
 type Publisher interface {
 	HasClients(key string) bool
 	Publish(key string, snapshot *xds.Snapshot, since time.Time)
-	Update(keys []string, u *xds.Update, since time.Time) (updated int)
+	Update(shared *xds.Shared, u *xds.Update, since time.Time) (keys int)
 	Unpublish(key string) bool
 	Remove(key string)
 	Disconnect(identity, key string) int
@@ -108,10 +108,18 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	d.renderDestinations(c.Destinations, pending)
 	snapshots, changed := d.renderOutboundViews(c.OutboundViews, pending)
 	affected := d.affected(c, snapshots)
-	for _, key := range affected {
-		changed = d.syncWorkload(key, c.Since) || changed
+	stays := map[model.Key]bool{}
+	for _, key := range affected { // those that leave an outbound view do not get its update
+		if stays[key] = d.staysInOutboundView(key); !stays[key] {
+			changed = d.syncWorkload(key, c.Since) || changed
+		}
 	}
-	d.publishUpdates(pending, affected, c.Since)
+	d.publishUpdates(pending, c.Since)
+	for _, key := range affected {
+		if stays[key] {
+			changed = d.syncWorkload(key, c.Since) || changed
+		}
+	}
 	changed = d.updateUsed(c.Classes) || changed
 	d.disconnectMoved(c.Pods)
 	return d.pruneRejections() || changed

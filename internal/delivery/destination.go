@@ -51,7 +51,6 @@ func (d *Deliverer) renderDestinations(keys []model.Key, pending updates) {
 		difference := update{}
 		difference.replace(before, to.resources)
 		for _, user := range to.users {
-			user.published.snapshot = nil
 			maps.Copy(pending.of(user), difference)
 		}
 	}

@@ -83,6 +83,7 @@ type recordingPublisher struct {
 	connectedOnly bool // only workloads with connected clients have clients; else all have
 	mu            sync.Mutex
 	calls         []string
+	shared        map[string]*xds.Shared // last published, by key
 }
 
 func (p *recordingPublisher) HasClients(key string) bool {
@@ -97,10 +98,16 @@ func (p *recordingPublisher) record(call string) {
 
 func (p *recordingPublisher) Publish(key string, s *xds.Snapshot, since time.Time) {
 	p.record("publish " + key)
+	p.mu.Lock()
+	if p.shared == nil {
+		p.shared = map[string]*xds.Shared{}
+	}
+	p.shared[key] = s.Shared
+	p.mu.Unlock()
 	p.Server.Publish(key, s, since)
 }
 
-func (p *recordingPublisher) Update(keys []string, u *xds.Update, since time.Time) int {
+func (p *recordingPublisher) Update(shared *xds.Shared, u *xds.Update, since time.Time) int {
 	var names []string
 	for _, r := range u.Changed {
 		names = append(names, " +"+r.Name)
@@ -109,23 +116,35 @@ func (p *recordingPublisher) Update(keys []string, u *xds.Update, since time.Tim
 		names = append(names, " -"+r.Name)
 	}
 	slices.Sort(names)
-	for _, key := range keys {
-		p.record("update " + key + strings.Join(names, ""))
+	p.mu.Lock()
+	for key, s := range p.shared {
+		if s == shared {
+			p.calls = append(p.calls, "update "+key+strings.Join(names, ""))
+		}
 	}
-	return p.Server.Update(keys, u, since)
+	p.mu.Unlock()
+	return p.Server.Update(shared, u, since)
 }
 
 func (p *recordingPublisher) Unpublish(key string) bool {
 	done := p.Server.Unpublish(key)
 	if done {
 		p.record("unpublish " + key)
+		p.forget(key)
 	}
 	return done
 }
 
 func (p *recordingPublisher) Remove(key string) {
 	p.record("remove " + key)
+	p.forget(key)
 	p.Server.Remove(key)
+}
+
+func (p *recordingPublisher) forget(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.shared, key)
 }
 
 // takeCalls returns the calls since the last takeCalls, sorted.

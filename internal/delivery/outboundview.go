@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
@@ -28,10 +29,10 @@ type outboundView struct {
 	err         error // of the last rendering
 
 	published *sharedResources // nil without clients
+	// withheld are changes of destinations that belong to the failed version; nil if there are none.
+	withheld update
 	// users are the workloads that ask for the outbound view, clients those that are published with it.
 	users, clients map[*workload]struct{}
-	// keys are those of the clients at the publisher, sorted; nil if the clients changed.
-	keys []string
 }
 
 // sharedResources are the resources of an outbound view, besides those of bindings, which are in its ports. Those of a
@@ -39,8 +40,8 @@ type outboundView struct {
 type sharedResources struct {
 	general, hosts resources
 	destinations   []*destination // sorted
-	// snapshot has all resources of the outbound view and its destinations; nil if one of them changed since.
-	snapshot *xds.Snapshot
+	// shared has all resources of the outbound view and its destinations. It is nil before the first client.
+	shared *xds.Shared
 }
 
 // all lists the resources of the outbound view and its destinations.
@@ -74,36 +75,6 @@ func (d *Deliverer) outboundView(key model.OutboundKey) *outboundView {
 	return r
 }
 
-func (r *outboundView) addClient(w *workload) {
-	if _, known := r.clients[w]; !known {
-		r.clients[w], r.keys = struct{}{}, nil
-	}
-}
-
-func (r *outboundView) removeClient(w *workload) {
-	delete(r.clients, w)
-	r.keys = nil
-}
-
-// clientKeys returns the sorted keys of the clients at the publisher, except for those of some workloads.
-func (r *outboundView) clientKeys(except []model.Key) []string {
-	if r.keys == nil {
-		r.keys = make([]string, 0, len(r.clients))
-		for w := range r.clients {
-			r.keys = append(r.keys, w.key.String())
-		}
-		slices.Sort(r.keys)
-	}
-	if len(except) == 0 {
-		return r.keys
-	}
-	skip := map[string]bool{}
-	for _, key := range except {
-		skip[key.String()] = true
-	}
-	return slices.DeleteFunc(slices.Clone(r.keys), func(key string) bool { return skip[key] })
-}
-
 // dropUnused drops the resources of an outbound view that no workload is published with, and the outbound view without
 // users.
 func (d *Deliverer) dropUnused(r *outboundView) {
@@ -112,7 +83,7 @@ func (d *Deliverer) dropUnused(r *outboundView) {
 	}
 	if r.published != nil {
 		d.removeUser(r, r.published.destinations, nil)
-		r.published = nil
+		r.published, r.withheld = nil, nil
 		for i := range r.ports {
 			r.ports[i].resources = nil
 		}
@@ -140,15 +111,39 @@ func (d *Deliverer) renderOutboundViews(
 			fmt.Sprint(err) != fmt.Sprint(r.err)
 		for w := range r.users {
 			changed = changed || differs && w.used
-			if !shares || w.err != nil || err != nil && r.err == nil {
+			if !shares || w.err != nil {
 				snapshots = append(snapshots, w.key)
 			}
 		}
 		if r.err != nil {
-			delete(pending, r) // a snapshot follows when rendering succeeds
+			r.withhold(pending)
 		}
 	}
 	return snapshots, changed
+}
+
+// withhold keeps the pending update until rendering succeeds.
+func (r *outboundView) withhold(pending updates) {
+	if r.withheld == nil {
+		r.withheld = update{}
+	}
+	maps.Copy(r.withheld, pending[r])
+	delete(pending, r)
+}
+
+// addWithheld adds the update that was withheld, unless rendering still fails. It does not replace newer changes.
+func (r *outboundView) addWithheld(u update) {
+	for ref, withheld := range r.withheld {
+		switch _, newer := u[ref]; {
+		case newer:
+			delete(r.withheld, ref)
+		case r.err == nil:
+			u[ref] = withheld
+		}
+	}
+	if r.err == nil {
+		r.withheld = nil
+	}
 }
 
 // renderOutbound renders the parts of an outbound view that changed. If it publishes, it keeps the resources, and adds
@@ -198,6 +193,7 @@ func (d *Deliverer) updateClients(next *difference, u update) {
 		u.put(entered.resources)
 	}
 	d.removeUser(next.view, before, next.after.destinations)
+	next.after.shared = next.before.shared
 	next.view.published = next.after
 }
 

@@ -55,6 +55,16 @@ func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) 
 	return !slices.Equal(before, d.activeFindings(w))
 }
 
+// staysInOutboundView reports whether a workload that is published keeps its outbound view.
+func (d *Deliverer) staysInOutboundView(key model.Key) bool {
+	w := d.workloads[key]
+	if w == nil || w.outbound == nil || !d.class.serves(d.mesh.Classes(key)) {
+		return false
+	}
+	now, there := d.mesh.OutboundKeyOf(key)
+	return there && now == w.outbound.key
+}
+
 // render renders a view, and publishes its resources if the workload has clients. On error the previous ones stay, and
 // the workload gets a finding.
 func (d *Deliverer) render(w *workload, view *model.View, since time.Time) error {
@@ -121,37 +131,38 @@ func (d *Deliverer) publish(w *workload, rendered []sidecar.Resource, since time
 		return err
 	}
 	w.own, w.outbound = own, r
-	r.addClient(w)
+	r.clients[w] = struct{}{}
 	if before != nil && before != r {
-		before.removeClient(w)
+		delete(before.clients, w)
 		d.dropUnused(before)
 	}
 	d.publisher.Publish(w.key.String(), snapshot, since)
 	return nil
 }
 
-// publishUpdates publishes the updates of outbound views to their clients, except for workloads that got a snapshot.
-func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since time.Time) {
+// publishUpdates publishes the updates of outbound views to their clients.
+func (d *Deliverer) publishUpdates(pending updates, since time.Time) {
 	for r, u := range pending {
-		if len(u) > 0 && len(r.clients) > 0 {
-			d.publisher.Update(r.clientKeys(except), u.published(), since)
+		r.addWithheld(u)
+		if len(u) > 0 && r.published != nil && r.published.shared != nil {
+			d.publisher.Update(r.published.shared, u.published(), since)
 		}
 	}
 }
 
 // snapshot returns all resources of a workload that is published with the outbound view.
 func (r *outboundView) snapshot(own resources) (*xds.Snapshot, error) {
-	if r.published.snapshot == nil {
+	if r.published.shared == nil {
 		var all []*xds.Resource
 		for part := range r.all() {
 			all = part.appendTo(all)
 		}
 		var err error
-		if r.published.snapshot, err = xds.NewSnapshot(all...); err != nil {
+		if r.published.shared, err = xds.NewShared(all...); err != nil {
 			return nil, err
 		}
 	}
-	return r.published.snapshot.With(own.appendTo(nil)...)
+	return r.published.shared.With(own.appendTo(nil)...)
 }
 
 // removeWorkload drops a workload, and its outbound view and destinations if they are unused.
@@ -167,7 +178,7 @@ func (d *Deliverer) removeWorkload(w *workload) {
 func (d *Deliverer) unpublish(w *workload) {
 	if r := w.outbound; r != nil {
 		w.own, w.outbound = nil, nil
-		r.removeClient(w)
+		delete(r.clients, w)
 		d.dropUnused(r)
 	}
 }

@@ -83,7 +83,9 @@ func serveInProcess() {
 	for i := range services {
 		all = append(all, realCluster(i), realEndpoints(i, 0))
 	}
-	snapshot, err := NewSnapshot(all...)
+	shared, err := NewShared(all...)
+	exitOnError(err)
+	snapshot, err := shared.With()
 	exitOnError(err)
 	keys := 0
 	recordLiveHeap()
@@ -101,11 +103,7 @@ func serveInProcess() {
 		case "change": // change one endpoint for all workloads
 			round, _ := strconv.Atoi(order[1])
 			u := &Update{Changed: []*Resource{realEndpoints(round%services, 1+round)}}
-			var all []string
-			for k := range keys {
-				all = append(all, "w"+strconv.Itoa(k))
-			}
-			s.Update(all, u, time.Now())
+			s.Update(shared, u, time.Now())
 			fmt.Println("ok")
 		case "memory": // print heap and stacks in use, and resident memory, in bytes
 			for range 5 { // each GC halves oversized stacks

@@ -51,7 +51,7 @@ func TestSubscriptionBudgetIsBalanced(t *testing.T) {
 			ask := func(names ...string) {
 				t.Helper()
 				req := request{typeURL: RouteType, subscribe: names, sotwNames: names}
-				if _, err := b.handle(req, b.published, b.now); err != nil {
+				if _, err := b.handle(req, &b.published, b.now); err != nil {
 					t.Fatal(err)
 				}
 				b.nextResponse(b.now)
@@ -63,9 +63,9 @@ func TestSubscriptionBudgetIsBalanced(t *testing.T) {
 			b.publish(text(RouteType, "unpublished-4", "1"))
 			ask("xdstp://a/b/*", "unpublished-1")
 			ask("unpublished-1")
-			_, _ = b.handle(request{typeURL: RouteType, unsubscribe: []string{"xdstp://a/b/*", "unpublished-1"}}, b.published, b.now)
+			_, _ = b.handle(request{typeURL: RouteType, unsubscribe: []string{"xdstp://a/b/*", "unpublished-1"}}, &b.published, b.now)
 			b.publish()
-			b.close(b.published)
+			b.close(&b.published)
 			if n := l.subscriptions.Load(); n != 0 {
 				t.Errorf("%d bytes are charged at the end", n)
 			}

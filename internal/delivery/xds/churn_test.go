@@ -96,6 +96,7 @@ func (r *testServer) churn(t *testing.T, lasts time.Duration) int {
 	}
 	wg.Go(func() {
 		rng := rand.New(rand.NewPCG(1, 6))
+		all := shared(t)
 		for round := 0; time.Now().Before(deadline); round++ {
 			key := keys[rng.IntN(len(keys))]
 			changed := one(ClusterType, fmt.Sprintf("c%d@%d", rng.IntN(20), round))
@@ -104,8 +105,10 @@ func (r *testServer) churn(t *testing.T, lasts time.Duration) int {
 				r.Remove(key)
 			case 1:
 				r.Publish(key, snapshot(t, changed, one(EndpointType, changed.Name+"@1")), time.Time{})
+			case 2:
+				r.Publish(key, sharing(t, all), time.Time{})
 			default:
-				r.Update([]string{key}, &Update{
+				r.Update(all, &Update{
 					Changed: []*Resource{changed}, Removed: []Ref{{ClusterType, fmt.Sprint("c", rng.IntN(20))}},
 				}, time.Time{})
 			}

@@ -51,7 +51,7 @@ func (s *subscription) status() ClientType {
 		SentVersion: s.sentVersion, AckedVersion: s.ackedVersion,
 		PendingResources: s.dirty.len() + s.removals.len(), PendingAcks: len(s.inflight), LastNack: s.lastNack,
 	}
-	for _, e := range s.entries {
+	for _, e := range s.all() {
 		if e&entrySent != 0 {
 			t.Resources++
 		}

@@ -66,9 +66,8 @@ func (s *subscription) selects(name string) bool {
 // subscription is sent again. There is a response even if no name matches.
 func (s *subscription) markAll(match func(name string) bool, now time.Time) {
 	s.mustRespond = true
-	for i, r := range s.table.slots {
-		n := uint32(i)
-		if r != nil && s.entry(n)&entryNamed == 0 && match(r.Name) {
+	for n := range s.table.numbers() {
+		if (s.table.resource(n) != nil || s.has(n)) && s.entry(n)&entryNamed == 0 && match(s.table.name(n)) {
 			s.markUnknown(n, now)
 		}
 	}
@@ -76,13 +75,13 @@ func (s *subscription) markAll(match func(name string) bool, now time.Time) {
 
 // forgetUnselected removes the state of names that the client does not subscribe to any more.
 func (s *subscription) forgetUnselected() {
-	for i, e := range s.entries {
-		if n := uint32(i); e != 0 && e&entryNamed == 0 && !s.selects(s.table.name(n)) {
+	for n, e := range s.all() {
+		if e&entryNamed == 0 && !s.selects(s.table.name(n)) {
 			s.forget(n)
 		}
 	}
 	for n := range s.dirty.all() {
-		if s.entry(n) == 0 && (s.table.slots[n] == nil || !s.selects(s.table.name(n))) {
+		if s.entry(n) == 0 && (!s.table.known(n) || !s.selects(s.table.name(n))) {
 			s.dirty.remove(n)
 		}
 	}

@@ -13,10 +13,8 @@ import (
 )
 
 func published(s state, typeURL, name string) *Resource {
-	if t := s[typeURL]; t != nil {
-		if n, ok := t.find(name); ok {
-			return t.resource(n)
-		}
+	if t := s.tables[typeURL]; t != nil {
+		return t.published(name)
 	}
 	return nil
 }
@@ -31,6 +29,13 @@ func TestClientConverges(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		pick := func(from []string) string { return from[rng.IntN(len(from))] }
 		b := newBench(t)
+		switch seed % 3 {
+		case 1: // all resources are shared
+			b.shares = func(*Resource) bool { return true }
+		case 2: // some are, and at times they are others
+			b.shares = func(*Resource) bool { return rng.IntN(2) == 0 }
+			b.anew = func() bool { return rng.IntN(4) == 0 }
+		}
 		c := newModelClient()
 		var unanswered []*discoveryv3.DeltaDiscoveryResponse
 		answer := func() {
@@ -79,7 +84,7 @@ func TestClientConverges(t *testing.T) {
 					continue
 				}
 				unanswered = nil
-				b.session.close(b.published)
+				b.session.close(&b.published)
 				b.session = newSession(b.opts, nil, false)
 				for ty, m := range c.types {
 					req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty, InitialResourceVersions: m.has}
@@ -94,7 +99,7 @@ func TestClientConverges(t *testing.T) {
 						continue
 					}
 					m.absent = map[string]bool{}
-					if _, err := b.handle(deltaRequest(req), b.published, b.now); err != nil {
+					if _, err := b.handle(deltaRequest(req), &b.published, b.now); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -106,7 +111,7 @@ func TestClientConverges(t *testing.T) {
 			b.ack(r)
 		}
 		for ty, m := range c.types {
-			want := m.wants(b.published[ty])
+			want := m.wants(b.published.tables[ty])
 			if len(want) != len(m.has) {
 				t.Fatalf("seed %d, %s: client has %v, want %v", seed, typeLabel(ty), m.has, want)
 			}
@@ -149,19 +154,16 @@ func TestClientsConvergeOverNetwork(t *testing.T) {
 			}
 		})
 	}
+	common := shared(t)
 	for k, key := range keys {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(k), 3))
 			for range 100 {
-				var all []*Resource
-				for _, ty := range types {
-					for n := range 8 {
-						if rng.IntN(2) == 0 {
-							all = append(all, text(ty, string(rune('a'+n)), fmt.Sprint(rng.IntN(3))))
-						}
-					}
+				all, shares := someOf(rng, types, "efgh"), common
+				if rng.IntN(4) == 0 {
+					shares, all = shared(t, all...), nil
 				}
-				s, err := NewSnapshot(all...)
+				s, err := shares.With(all...)
 				if err != nil {
 					t.Error(err)
 					return
@@ -170,6 +172,16 @@ func TestClientsConvergeOverNetwork(t *testing.T) {
 			}
 		})
 	}
+	wg.Go(func() {
+		rng := rand.New(rand.NewPCG(7, 3))
+		for range 200 {
+			u := &Update{Changed: someOf(rng, types, "abcd")}
+			for _, one := range someOf(rng, types, "abcd") {
+				u.Removed = append(u.Removed, Ref{one.TypeURL, one.Name})
+			}
+			r.Update(common, u, time.Time{})
+		}
+	})
 	wg.Wait()
 	for i, c := range clients {
 		for _, ty := range types {
@@ -179,8 +191,20 @@ func TestClientsConvergeOverNetwork(t *testing.T) {
 				c.mu.Lock()
 				defer g.mu.Unlock()
 				defer c.mu.Unlock()
-				return maps.Equal(c.model.of(ty).wants(g.state[ty]), c.model.of(ty).has)
+				return maps.Equal(c.model.of(ty).wants(g.state.tables[ty]), c.model.of(ty).has)
 			})
 		}
 	}
+}
+
+// someOf returns resources of the types with some of the names.
+func someOf(rng *rand.Rand, types []string, names string) (all []*Resource) {
+	for _, ty := range types {
+		for _, n := range names {
+			if rng.IntN(2) == 0 {
+				all = append(all, text(ty, string(n), fmt.Sprint(rng.IntN(3))))
+			}
+		}
+	}
+	return all
 }

@@ -39,7 +39,7 @@ func FuzzDeltaRequests(f *testing.F) {
 		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
 		opts.setDefaults()
 		s := newSession(opts, &corev3.Node{Id: "blue"}, false)
-		published := state{}
+		published := newState()
 		now := time.Unix(1e9, 0)
 		toggle := false
 		for len(all) >= 2 {
@@ -49,7 +49,7 @@ func FuzzDeltaRequests(f *testing.F) {
 				return
 			}
 			all = all[2+size:]
-			if _, err := s.handle(deltaRequest(req), published, now); err != nil {
+			if _, err := s.handle(deltaRequest(req), &published, now); err != nil {
 				return
 			}
 			var resources []*Resource
@@ -59,7 +59,7 @@ func FuzzDeltaRequests(f *testing.F) {
 				}
 				resources = dedup(resources)
 			}
-			for _, c := range published.replace(snapshot(t, resources...)) {
+			for _, c := range published.replace(snapshot(t, resources...), []*session{s}) {
 				s.markChanged(c, now)
 			}
 			for sent := 0; ; sent++ {

@@ -86,8 +86,8 @@ func (m *modelType) wants(published *table) map[string]string {
 	if published == nil {
 		return want
 	}
-	for n := range published.slots {
-		if r := published.resource(uint32(n)); r != nil && m.selects(r.Name) {
+	for n := range published.numbers() {
+		if r := published.resource(n); r != nil && m.selects(r.Name) {
 			want[r.Name] = r.Version
 		}
 	}
@@ -110,6 +110,26 @@ func snapshot(t testing.TB, resources ...*Resource) *Snapshot {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// shared creates shared resources.
+func shared(t testing.TB, resources ...*Resource) *Shared {
+	t.Helper()
+	s, err := NewShared(resources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sharing returns a snapshot that has only shared resources.
+func sharing(t testing.TB, s *Shared) *Snapshot {
+	t.Helper()
+	with, err := s.With()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with
 }
 
 // bytesOf returns an encoded response, and checks its size.

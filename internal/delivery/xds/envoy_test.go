@@ -157,9 +157,14 @@ func followsChanges(t *testing.T, binary, apiType string) {
 	r := startServer(t, authorizeByCommonName, Options{Observer: h})
 	one, two, address := startWeb(t, "one"), startWeb(t, "two"), freeAddress(t)
 	listener := greeterListener(t, address)
+	var all *Shared
 	publish := func(cluster *Resource, endpoints string) {
-		r.Publish("sidecar", snapshot(t, listener, greeterRoute(t, cluster.Name), cluster,
-			greeterEndpoints(t, cluster.Name, endpoints)), time.Time{})
+		all = shared(t, greeterRoute(t, cluster.Name), cluster, greeterEndpoints(t, cluster.Name, endpoints))
+		s, err := all.With(listener)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Publish("sidecar", s, time.Time{})
 	}
 	publish(greeterCluster(t, "a", time.Second), one)
 	admin := r.startEnvoy(t, binary, apiType)
@@ -181,14 +186,14 @@ func followsChanges(t *testing.T, binary, apiType string) {
 		served = true
 	}
 	reaches("the first request", "one")
-	r.Update([]string{"sidecar"}, &Update{Changed: []*Resource{greeterEndpoints(t, "a", two)}}, time.Time{})
+	r.Update(all, &Update{Changed: []*Resource{greeterEndpoints(t, "a", two)}}, time.Time{})
 	reaches("other endpoints", "two")
 	publish(greeterCluster(t, "a", 2*time.Second), two)
 	publish(greeterCluster(t, "b", time.Second), one)
 	reaches("another cluster, after the first one changed", "one")
 
 	bad := resource(t, "greeter-route", invalidRoute())
-	r.Update([]string{"sidecar"}, &Update{Changed: []*Resource{bad}}, time.Time{})
+	r.Update(all, &Update{Changed: []*Resource{bad}}, time.Time{})
 	eventually(t, "Envoy NACKs the route", func() bool {
 		all := strings.Join(h.list(), "\n")
 		return strings.Contains(all, `nack sidecar route ["greeter-route"]`)

@@ -114,9 +114,9 @@ func unknownType(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "1"))
 	b.subscribe("type.googleapis.com/no.such.Type", "a")
 	b.want("the resource does not exist", b.drain(), "other -a")
-	b.close(b.published)
-	if len(b.published) != 1 {
-		t.Errorf("tables of unpublished types are left: %d", len(b.published))
+	b.close(&b.published)
+	if len(b.published.tables) != 1 {
+		t.Errorf("tables of unpublished types are left: %d", len(b.published.tables))
 	}
 	w := newSotwBench(t)
 	w.ask("no such type", "a")
@@ -164,7 +164,7 @@ func manyNames(t *testing.T) {
 			b := newBench(t)
 			b.session = newSession(b.opts, nil, sotw)
 			ask := func(names []string) error {
-				_, err := b.handle(request{typeURL: RouteType, subscribe: names, sotwNames: names}, b.published, b.now)
+				_, err := b.handle(request{typeURL: RouteType, subscribe: names, sotwNames: names}, &b.published, b.now)
 				return err
 			}
 			if err := ask(names[:100_000]); err != nil {
@@ -177,8 +177,8 @@ func manyNames(t *testing.T) {
 			if err := ask(names); status.Code(err) != codes.ResourceExhausted {
 				t.Errorf("one more name: got error %v", err)
 			}
-			b.close(b.published)
-			if len(b.published) != 0 {
+			b.close(&b.published)
+			if len(b.published.tables) != 0 {
 				t.Error("names are left after close")
 			}
 		})

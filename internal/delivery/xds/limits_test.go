@@ -51,7 +51,7 @@ func TestRequestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.opts.MaxNamesPerType, b.opts.MaxNameSize = 10, 64
-			_, err := b.handle(deltaRequest(c.req), b.published, b.now)
+			_, err := b.handle(deltaRequest(c.req), &b.published, b.now)
 			if status.Code(err) != c.want {
 				t.Errorf("%v, want %s", err, c.want)
 			}
@@ -64,7 +64,7 @@ func TestRequestLimits(t *testing.T) {
 		b.request("b", nil)
 		b.request("a", nil)
 		third := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}
-		if _, err := b.handle(deltaRequest(third), b.published, b.now); status.Code(err) != codes.ResourceExhausted {
+		if _, err := b.handle(deltaRequest(third), &b.published, b.now); status.Code(err) != codes.ResourceExhausted {
 			t.Errorf("a third type: %v", err)
 		}
 	})

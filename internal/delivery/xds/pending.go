@@ -19,7 +19,7 @@ func (s *subscription) pending() []uint32 {
 	}
 	todo := numberLists.get(s.dirty.len())
 	for n, has := range s.dirty.all() {
-		if s.table.slots[n] == nil {
+		if !s.table.known(n) {
 			s.dirty.remove(n) // matched by the wildcard, removed before it was sent
 			continue
 		}

@@ -5,7 +5,14 @@ import "testing"
 // TestProtocol follows the sections of "xDS REST and gRPC protocol" in Envoy's documentation. Each test covers the
 // server's part. Filesystem, REST and single-type streams are not supported. Tests over the network and with Envoy
 // and gRPC clients are in server_test.go, envoy_test.go and proxyless_test.go.
-func TestProtocol(t *testing.T) {
+func TestProtocol(t *testing.T) { testProtocol(t) }
+
+// sharedProtocol is the test in which keys share their resources.
+const sharedProtocol = "TestProtocolWithSharedResources"
+
+func TestProtocolWithSharedResources(t *testing.T) { testProtocol(t) }
+
+func testProtocol(t *testing.T) {
 	type test struct {
 		name string
 		run  func(*testing.T)
@@ -119,7 +126,7 @@ func duplicateNames(t *testing.T) {
 	if _, err := NewSnapshot(text(ClusterType, "a", "1"), text(ClusterType, "a", "2")); err == nil {
 		t.Error("a snapshot with two clusters of one name was accepted")
 	}
-	if _, err := snapshot(t, text(ClusterType, "a", "1")).With(text(ClusterType, "a", "2")); err == nil {
+	if _, err := shared(t, text(ClusterType, "a", "1")).With(text(ClusterType, "a", "2")); err == nil {
 		t.Error("an additional cluster with the same name was accepted")
 	}
 	b := newBench(t, text(ClusterType, "a", "1"))

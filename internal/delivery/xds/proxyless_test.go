@@ -74,8 +74,9 @@ func TestProxylessGRPC(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
 	one, two := startBackend(t, healthpb.HealthCheckResponse_SERVING),
 		startBackend(t, healthpb.HealthCheckResponse_NOT_SERVING)
-	r.Publish("client", snapshot(t, greeterListener(t, ""), greeterRoute(t, "one"),
-		greeterCluster(t, "one", time.Second), greeterEndpoints(t, "one", one)), time.Time{})
+	all := shared(t, greeterListener(t, ""), greeterRoute(t, "one"), greeterCluster(t, "one", time.Second),
+		greeterEndpoints(t, "one", one))
+	r.Publish("client", sharing(t, all), time.Time{})
 
 	certificate, key, root := r.files(t, r.ca.leaf(t, "client", time.Hour))
 	bootstrap, err := json.Marshal(map[string]any{
@@ -121,7 +122,7 @@ func TestProxylessGRPC(t *testing.T) {
 			return err == nil && got == want
 		})
 	}
-	r.Update([]string{"client"}, &Update{Changed: []*Resource{greeterEndpoints(t, "one", two)}}, time.Time{})
+	r.Update(all, &Update{Changed: []*Resource{greeterEndpoints(t, "one", two)}}, time.Time{})
 	reaches("endpoints moved to the second backend", healthpb.HealthCheckResponse_NOT_SERVING)
 	r.Publish("client", snapshot(t, greeterListener(t, ""), greeterRoute(t, "two"),
 		greeterCluster(t, "two", time.Second), greeterEndpoints(t, "two", one)), time.Time{})

@@ -31,7 +31,7 @@ func (g *groups) get(key string) *group {
 	defer g.mu.Unlock()
 	found := g.byKey[key]
 	if found == nil {
-		found = &group{key: key, state: state{}}
+		found = &group{key: key, state: newState()}
 		g.byKey[key] = found
 	}
 	return found
@@ -83,66 +83,34 @@ func (g *groups) withGroup(key string, f func(*group)) {
 // Publish replaces the resources of a key with the snapshot. Time to ACK is measured from since, the time of the
 // event behind the change; the zero time means now.
 func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	var touched []*stream
 	s.groups.withGroup(key, func(g *group) {
 		first := !g.published
 		g.published = true
-		touched = g.markChanged(nil, g.state.replace(snapshot), first, orNow(since))
+		touched = g.markChanged(nil, g.replace(snapshot), first, orNow(since))
 	})
 	s.wakeAll(touched)
 }
 
-// Update is a change of some resources. A resource that is changed and removed is changed.
-type Update struct {
-	Changed []*Resource
-	Removed []Ref
+// replace replaces the resources with the snapshot, and returns the changes.
+func (g *group) replace(snapshot *Snapshot) []change {
+	if g.state.shared != nil {
+		delete(g.state.shared.groups, g)
+	}
+	if snapshot.Shared != nil {
+		snapshot.Shared.groups[g] = struct{}{}
+	}
+	return g.state.replace(snapshot, g.sessions())
 }
 
-// wakeBatch is the number of streams that Update wakes at once: a wake has a fixed cost, and the first streams send
-// while others are marked.
-const wakeBatch = 32
-
-// Update changes and removes some resources of several keys, at a cost proportional to the change. It skips keys before
-// their first Publish, and returns the number of the others. Time to ACK is measured from since, as in Publish.
-func (s *Server) Update(keys []string, u *Update, since time.Time) (updated int) {
-	since = orNow(since)
-	places := make([]place, len(u.Changed)) // in the tables of the last key
-	var changes []change
-	var touched []*stream
-	for _, key := range keys {
-		g := s.groups.find(key)
-		if g == nil {
-			continue
-		}
-		g.mu.Lock()
-		if g.published {
-			updated++
-			changes = g.state.update(u, places, changes[:0])
-			touched = g.markChanged(touched, changes, false, since)
-		}
-		g.mu.Unlock()
-		if len(touched) >= wakeBatch {
-			s.wakeAll(touched)
-			touched = touched[:0]
-		}
+func (g *group) sessions() []*session {
+	all := make([]*session, 0, len(g.streams))
+	for _, st := range g.streams {
+		all = append(all, st.session)
 	}
-	s.wakeAll(touched)
-	return updated
-}
-
-// update applies an update and appends the changes. places are those of the changed resources in another state.
-func (s state) update(u *Update, places []place, changes []change) []change {
-	for _, ref := range u.Removed {
-		if c, did := s.remove(ref); did {
-			changes = append(changes, c)
-		}
-	}
-	for i, r := range u.Changed {
-		if c, did := s.put(r, &places[i]); did {
-			changes = append(changes, c)
-		}
-	}
-	return changes
+	return all
 }
 
 func orNow(since time.Time) time.Time {
@@ -172,10 +140,12 @@ func (g *group) markChanged(touched []*stream, changes []change, firstPublish bo
 // Remove removes a key and closes the streams of its clients. The clients keep their configuration. When they
 // reconnect, they are authorized again.
 func (s *Server) Remove(key string) {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	g := s.groups.get(key)
 	g.mu.Lock()
 	g.published = false
-	g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
+	g.replace(&Snapshot{}) // in place: streams that are closing refer to it
 	for _, st := range g.streams {
 		st.closeWith(errRemoved)
 	}
@@ -197,6 +167,8 @@ func (s *Server) HasClients(key string) bool {
 // Unpublish removes the resources of a key without streams, as if it was never published, and returns true. It returns
 // false if the key has streams.
 func (s *Server) Unpublish(key string) bool {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
 	g := s.groups.find(key)
 	if g == nil {
 		return true
@@ -204,7 +176,8 @@ func (s *Server) Unpublish(key string) bool {
 	g.mu.Lock()
 	unused := len(g.streams) == 0
 	if unused {
-		g.published, g.state = false, state{}
+		g.replace(&Snapshot{})
+		g.published = false
 	}
 	g.mu.Unlock()
 	s.groups.forgetIfUnused(g)

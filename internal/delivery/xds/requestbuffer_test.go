@@ -34,7 +34,8 @@ func TestNamesAreCopiedFromTheBuffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSession(&opts, &corev3.Node{}, sotw)
-		if _, err := s.handle(request, state{}, time.Now()); err != nil {
+		published := newState()
+		if _, err := s.handle(request, &published, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range buffer {
@@ -42,8 +43,8 @@ func TestNamesAreCopiedFromTheBuffer(t *testing.T) {
 		}
 		sub := s.subs[0]
 		var names []string
-		for _, r := range sub.table.slots {
-			names = append(names, r.Name)
+		for n := range sub.table.numbers() {
+			names = append(names, sub.table.name(n))
 		}
 		slices.Sort(names)
 		want, collections := []string{"missing", "xdstp://anymesh/t/known"}, []collection{"xdstp://anymesh/t"}

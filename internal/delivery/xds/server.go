@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,8 @@ type Server struct {
 	workers      *socket.WorkerPool
 	clock        func() time.Time
 	unfinished   atomic.Int64 // bytes of unfinished requests
+	// publishing serializes changes of published resources. It is acquired before the locks of groups.
+	publishing sync.Mutex
 }
 
 // NewServer creates a server without published resources.

@@ -42,7 +42,7 @@ func newSession(opts *Options, node *corev3.Node, sotw bool) *session {
 }
 
 // handle processes one request. An error closes the stream.
-func (s *session) handle(req request, published state, now time.Time) (ackResult, error) {
+func (s *session) handle(req request, published *state, now time.Time) (ackResult, error) {
 	var none ackResult
 	// Clients may repeat the node, or send only its ID.
 	if n := req.node; n != nil && (n.GetId() != s.id || n.GetCluster() != s.cluster) {
@@ -100,7 +100,7 @@ func (s *session) subscription(typeURL string) *subscribed {
 	return nil
 }
 
-func (s *session) addSubscription(typeURL string, published state) *subscribed {
+func (s *session) addSubscription(typeURL string, published *state) *subscribed {
 	sub := newSubscription(typeURL, published.of(typeURL))
 	sub.budget = s.budget
 	sub.budget.add(typeCost + len(typeURL))
@@ -179,8 +179,8 @@ func (s *session) hasPending() bool {
 	})
 }
 
-// close releases the references of the session to the published state.
-func (s *session) close(published state) {
+// close releases the references of the session to the published *state.
+func (s *session) close(published *state) {
 	for _, sub := range s.subs {
 		sub.subscription.close()
 		s.budget.add(-typeCost - len(sub.typeURL))

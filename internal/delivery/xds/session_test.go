@@ -20,21 +20,71 @@ type bench struct {
 	*session
 	published state
 	now       time.Time
+	// shares tells which resources are shared ones, and anew whether these are others than before. Without it, all are own
+	// ones.
+	shares func(*Resource) bool
+	anew   func() bool
 }
 
 func newBench(t *testing.T, resources ...*Resource) *bench {
 	opts := &Options{}
 	opts.setDefaults()
-	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: state{},
-		now: time.Unix(1e9, 0)}
+	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: newState(),
+		now: time.Unix(1e9, 0), anew: func() bool { return false }}
+	if strings.HasPrefix(t.Name(), sharedProtocol+"/") {
+		b.shares = func(*Resource) bool { return true }
+	}
 	b.publish(resources...)
 	return b
 }
 
 func (b *bench) publish(resources ...*Resource) {
-	for _, c := range b.published.replace(snapshot(b, resources...)) {
-		b.markChanged(c, b.now)
+	b.Helper()
+	var own, shared []*Resource
+	for _, r := range resources {
+		if b.shares != nil && b.shares(r) {
+			shared = append(shared, r)
+		} else {
+			own = append(own, r)
+		}
 	}
+	mark := func(changes []change) {
+		for _, c := range changes {
+			b.markChanged(c, b.now)
+		}
+	}
+	sessions := func() []*session { return []*session{b.session} }
+	next := b.published.shared
+	switch {
+	case b.shares == nil:
+	case next == nil || b.anew():
+		var err error
+		if next, err = NewShared(shared...); err != nil {
+			b.Fatal(err)
+		}
+	default:
+		mark(b.published.follow(next.apply(difference(next, shared)), sessions, nil))
+	}
+	with, err := next.With(own...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	mark(b.published.replace(with, sessions()))
+}
+
+// difference returns the update after which the shared resources are the given ones.
+func difference(s *Shared, to []*Resource) *Update {
+	u := &Update{Changed: to}
+	for typeURL, p := range s.parts {
+		for i := range p.slots {
+			if r := p.resource(uint32(i)); r != nil && !slices.ContainsFunc(to, func(other *Resource) bool {
+				return other.TypeURL == typeURL && other.Name == r.Name
+			}) {
+				u.Removed = append(u.Removed, Ref{typeURL, r.Name})
+			}
+		}
+	}
+	return u
 }
 
 func (b *bench) request(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) ackResult {
@@ -43,7 +93,7 @@ func (b *bench) request(typeURL string, change func(*discoveryv3.DeltaDiscoveryR
 	if change != nil {
 		change(req)
 	}
-	did, err := b.handle(deltaRequest(req), b.published, b.now)
+	did, err := b.handle(deltaRequest(req), &b.published, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}

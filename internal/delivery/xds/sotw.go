@@ -49,10 +49,10 @@ func (s *subscription) setNames(names []string, first bool, now time.Time) {
 			all = true
 			continue
 		}
-		n, known := s.table.find(name)
+		n, known := s.find(name)
 		if !known || s.entry(n)&entryNamed == 0 {
 			s.subscribe(name, now)
-			n, _ = s.table.find(name)
+			n, _ = s.find(name)
 		}
 		listed[n] = struct{}{}
 	}
@@ -65,9 +65,9 @@ func (s *subscription) setNames(names []string, first bool, now time.Time) {
 	if s.namedCount == len(listed) {
 		return
 	}
-	for i, e := range s.entries {
-		if _, wanted := listed[uint32(i)]; e&entryNamed != 0 && !wanted {
-			s.unsubscribe(s.table.name(uint32(i)), now)
+	for n, e := range s.all() {
+		if _, wanted := listed[n]; e&entryNamed != 0 && !wanted {
+			s.unsubscribe(s.table.name(n), now)
 		}
 	}
 }
@@ -92,9 +92,8 @@ func (s *subscription) fill(todo []uint32, limit int, out *response) {
 		return
 	}
 	s.addToResponse(todo, math.MaxInt, out)
-	for i := range s.table.slots {
-		n := uint32(i)
-		if s.table.slots[i] == nil || !s.wildcard && s.entry(n)&entryNamed == 0 {
+	for n := range s.table.numbers() {
+		if !s.wildcard && s.entry(n)&entryNamed == 0 {
 			continue
 		}
 		if r := s.table.resource(n); r != nil {

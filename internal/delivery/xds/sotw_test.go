@@ -41,7 +41,7 @@ func all(typeURL string, texts ...string) []*Resource {
 
 func (b *sotwBench) request(r *discoveryv3.DiscoveryRequest) ackResult {
 	b.Helper()
-	did, err := b.handle(sotwRequest(r), b.published, b.now)
+	did, err := b.handle(sotwRequest(r), &b.published, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -81,9 +81,9 @@ func sotwWire(t testing.TB, r *response) *discoveryv3.DiscoveryResponse {
 func (b *sotwBench) names(typeURL string) []string {
 	s := b.subscription(typeURL)
 	var out []string
-	for n, e := range s.entries {
+	for n, e := range s.all() {
 		if e&entryNamed != 0 {
-			out = append(out, s.table.name(uint32(n)))
+			out = append(out, s.table.name(n))
 		}
 	}
 	if s.wildcard && s.sotw.namesSeen {

@@ -76,13 +76,14 @@ func (c *sotwClient) received() []string {
 
 func sotwADS(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
-	r.Publish("blue", snapshot(t, one(ClusterType, "c@1"), one(RouteType, "r@1")), time.Time{})
+	shares := shared(t, one(ClusterType, "c@1"), one(RouteType, "r@1"))
+	r.Publish("blue", sharing(t, shares), time.Time{})
 	r.Publish("red", snapshot(t, one(ClusterType, "other's@1")), time.Time{})
 	c := r.connectSotw(t, "blue")
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return slices.Equal(c.received(), []string{"cluster c@1", "route r@1"}) })
-	r.Update([]string{"blue"}, &Update{Changed: []*Resource{one(ClusterType, "d@1")}}, time.Time{})
+	r.Update(shares, &Update{Changed: []*Resource{one(ClusterType, "d@1")}}, time.Time{})
 	eventually(t, "all clusters", func() bool { return slices.Equal(c.received()[2:], []string{"cluster c@1 d@1"}) })
 	eventually(t, "all acknowledged in the status", func() bool {
 		all := r.Clients()

@@ -37,7 +37,7 @@ func FuzzSotwRequests(f *testing.F) {
 		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
 		opts.setDefaults()
 		s := newSession(opts, nil, true)
-		published := state{}
+		published := newState()
 		now := time.Unix(1e9, 0)
 		toggle := false
 		for len(all) >= 2 {
@@ -47,7 +47,7 @@ func FuzzSotwRequests(f *testing.F) {
 				break
 			}
 			all, req.Node = all[2+size:], nil
-			if _, err := s.handle(sotwRequest(req), published, now); err != nil {
+			if _, err := s.handle(sotwRequest(req), &published, now); err != nil {
 				break
 			}
 			var resources []*Resource
@@ -57,7 +57,7 @@ func FuzzSotwRequests(f *testing.F) {
 				}
 				resources = dedup(resources)
 			}
-			for _, c := range published.replace(snapshot(t, resources...)) {
+			for _, c := range published.replace(snapshot(t, resources...), []*session{s}) {
 				s.markChanged(c, now)
 			}
 			for sent := 0; ; sent++ {
@@ -76,8 +76,8 @@ func FuzzSotwRequests(f *testing.F) {
 				}
 			}
 		}
-		s.close(published)
-		for typeURL, table := range published {
+		s.close(&published)
+		for typeURL, table := range published.tables {
 			if table.subscribers != 0 {
 				t.Errorf("%q has %d subscribers after close", typeURL, table.subscribers)
 			}
@@ -97,9 +97,9 @@ func checkFullState(t *testing.T, s *subscription, r *response) {
 	if !s.fullState() {
 		return
 	}
-	for n := range s.table.slots {
-		one := s.table.resource(uint32(n))
-		if one != nil && (s.wildcard || s.entry(uint32(n))&entryNamed != 0) && !there[one.Name] {
+	for n := range s.table.numbers() {
+		one := s.table.resource(n)
+		if one != nil && (s.wildcard || s.entry(n)&entryNamed != 0) && !there[one.Name] {
 			t.Fatalf("%q is missing", one.Name)
 		}
 	}

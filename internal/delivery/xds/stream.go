@@ -163,7 +163,7 @@ func (st *stream) leave() {
 	if st.closeErr == nil {
 		st.closeErr = errStreamClosed
 	}
-	st.session.close(st.group.state)
+	st.session.close(&st.group.state)
 	for _, t := range []*time.Timer{st.ackTimer, st.expiryTimer} {
 		if t != nil {
 			t.Stop()
@@ -218,7 +218,7 @@ func (st *stream) handleRequest(req request) error {
 		st.group.mu.Unlock()
 		return nil
 	}
-	did, err := st.session.handle(req, st.group.state, now)
+	did, err := st.session.handle(req, &st.group.state, now)
 	due := st.session.hasPending()
 	st.group.mu.Unlock()
 	if err != nil {

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -9,8 +10,9 @@ import (
 // has, and the names to send. Names are represented by their numbers in the table. The fields that each change and
 // each ACK reads come first, for cache locality.
 type subscription struct {
-	table   *table
-	entries []entry // indexed by number; zero means no entry
+	table *table
+	// entries are those for numbers of shared and own resources, by half the number; zero means no entry
+	entries [2][]entry
 	// names to compare with the published resources, with the versions that the client has
 	dirty       versions
 	since       time.Time           // time of the oldest change that is not yet sent
@@ -64,19 +66,55 @@ func newSubscription(typeURL string, t *table) *subscription {
 }
 
 func (s *subscription) entry(n uint32) entry {
-	if int(n) < len(s.entries) {
-		return s.entries[n]
+	if part := s.entries[n&1]; int(n>>1) < len(part) {
+		return part[n>>1]
 	}
 	return 0
 }
 
+// place returns the place of an entry.
+func (s *subscription) place(n uint32) *entry {
+	part := &s.entries[n&1]
+	if more := s.table.size(n) - len(*part); int(n>>1) >= len(*part) {
+		// Grow to the size of the table: resources are usually published before the subscription.
+		*part = append(*part, make([]entry, more)...)
+	}
+	return &(*part)[n>>1]
+}
+
+// all lists the entries with their numbers. The one that is yielded may be changed meanwhile.
+func (s *subscription) all() iter.Seq2[uint32, entry] {
+	return func(yield func(uint32, entry) bool) {
+		for which, part := range s.entries {
+			for i, e := range part {
+				if e != 0 && !yield(uint32(i<<1|which), e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find returns the number of a name. A name without resource may have a number that only other clients use.
+func (s *subscription) find(name string) (uint32, bool) {
+	if n, known := s.table.findShared(name); known && (s.table.resource(n) != nil || s.has(n)) {
+		return n, true
+	}
+	return s.table.findOwn(name)
+}
+
+// number returns the number of a name, and assigns one if needed.
+func (s *subscription) number(name string) uint32 {
+	if n, known := s.find(name); known {
+		return n
+	}
+	return s.table.placeholder(name)
+}
+
 // set replaces an entry and updates the counters.
 func (s *subscription) set(n uint32, e entry) {
-	if int(n) >= len(s.entries) {
-		// Grow to the size of the table: resources are usually published before the subscription.
-		s.entries = append(s.entries, make([]entry, len(s.table.slots)-len(s.entries))...)
-	}
-	old := s.entries[n]
+	place := s.place(n)
+	old := *place
 	switch {
 	case e == 0:
 	case old != 0:
@@ -87,7 +125,7 @@ func (s *subscription) set(n uint32, e entry) {
 	if before, now := s.cost(n, old), s.cost(n, e); before != now {
 		s.budget.add(now - before)
 	}
-	s.entries[n] = e
+	*place = e
 	if old&entryNamed != 0 {
 		s.namedCount--
 	}
@@ -112,10 +150,8 @@ func (s *subscription) forget(n uint32) {
 }
 
 func (s *subscription) close() {
-	for n, e := range s.entries {
-		if e != 0 {
-			s.set(uint32(n), 0)
-		}
+	for n := range s.all() {
+		s.set(n, 0)
 	}
 	for _, c := range s.collections {
 		s.budget.add(-collectionCost - len(c))
@@ -125,18 +161,18 @@ func (s *subscription) close() {
 // subscribe adds a name. The client receives a response for it even if it was sent the same version before: it may
 // have dropped the resource since.
 func (s *subscription) subscribe(name string, now time.Time) {
-	n := s.table.number(name)
+	n := s.number(name)
 	s.set(n, entryNamed)
 	s.markUnknown(n, now)
 }
 
 // setInitialVersion records a version of initial_resource_versions.
 func (s *subscription) setInitialVersion(name, version string, now time.Time) {
-	n, known := s.table.find(name)
+	n, known := s.find(name)
 	if (!known || s.entry(n) == 0) && !s.selects(name) {
 		return // the client has the resource but does not subscribe to it
 	}
-	n = s.table.number(name)
+	n = s.number(name)
 	s.set(n, s.entry(n)&entryNamed|entrySent)
 	if r := s.table.resource(n); r != nil && r.Version == version {
 		s.dirty.remove(n)
@@ -147,7 +183,7 @@ func (s *subscription) setInitialVersion(name, version string, now time.Time) {
 
 // resend marks a resource for sending although the client has the same version.
 func (s *subscription) resend(name string, now time.Time) {
-	if n, known := s.table.find(name); known && s.entry(n)&entrySent != 0 {
+	if n, known := s.find(name); known && s.entry(n)&entrySent != 0 {
 		s.set(n, s.entry(n)&entryNamed|entrySent)
 		s.markUnknown(n, now)
 		if s.warming == nil {
@@ -165,7 +201,7 @@ func (s *subscription) filterWarming(todo []uint32) []uint32 {
 // unsubscribe removes a name. If the wildcard still matches it, the client receives a response, since it cannot know
 // whether the resource exists.
 func (s *subscription) unsubscribe(name string, now time.Time) {
-	n, known := s.table.find(name)
+	n, known := s.find(name)
 	if !known || s.entry(n)&entryNamed == 0 {
 		return
 	}

@@ -20,9 +20,14 @@ func TestPublishForFirstClient(t *testing.T) {
 	content.Store("1")
 	h := &recordingObserver{}
 	r := startServer(t, authorizeByCommonName, Options{Observer: h})
+	all := shared(t, text(ClusterType, "a", "1"))
 	h.onConnect(func(key string) {
-		now := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", content.Load().(string))}
-		r.Publish(key, snapshot(t, now...), time.Time{})
+		with, err := all.With(text(ClusterType, "b", content.Load().(string)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Publish(key, with, time.Time{})
 	})
 	if r.HasClients("blue") || !r.Unpublish("blue") {
 		t.Error("a key that was never used has clients")
@@ -45,7 +50,7 @@ func TestPublishForFirstClient(t *testing.T) {
 		c.conn.Close()
 		second.conn.Close()
 		eventually(t, "no clients", func() bool { return !r.HasClients("blue") })
-		if !r.Unpublish("blue") || r.Update([]string{"blue"}, &Update{}, time.Time{}) != 0 || len(r.groups.all()) != 0 {
+		if !r.Unpublish("blue") || r.Update(all, &Update{}, time.Time{}) != 0 || len(r.groups.all()) != 0 {
 			t.Error("still published")
 		}
 		content.Store(each.content)
