@@ -9,10 +9,11 @@ import (
 )
 
 // The heap of the control plane may grow by leastGCPercent between collections: most of it is the mesh, which is
-// long-lived. With Go's default of 100 the process uses a third more memory. Once the start is complete, a small heap may
-// grow by growth, but not by more than quietGCPercent: a collection costs as much as is live, whatever it frees. While collections are
-// frequent, as when many clients connect at once, it may grow by growth up to busyGCPercent: the garbage is gone soon. A
-// heap over largeHeap grows by at least leastBusyGCPercent then, since a low percentage doubles the CPU time.
+// long-lived. With Go's default of 100 the process uses a third more memory. Once the start is complete, a small heap
+// may grow by growth, but not by more than quietGCPercent: a collection costs as much as is live, whatever it frees.
+// While collections are frequent, as when many clients connect at once, it may grow by growth up to busyGCPercent: the
+// garbage is gone soon. A heap over largeHeap grows by at least leastBusyGCPercent then, since a low percentage doubles
+// the CPU time.
 const (
 	leastGCPercent            = 25
 	quietGCPercent            = 50

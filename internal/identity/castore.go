@@ -174,39 +174,6 @@ func (k *CAStore) Current() *CA { return k.current.Load() }
 // Bundle returns the current trust bundle.
 func (k *CAStore) Bundle() *Bundle { return k.Current().Bundle() }
 
-// Run follows the Secret and takes due rotation steps until the context ends. It returns ErrReplaced if the CA was
-// replaced.
-func (k *CAStore) Run(ctx context.Context) error {
-	changes := make(chan struct{}, 1)
-	k.watch(ctx, func() {
-		select {
-		case changes <- struct{}{}:
-		default:
-		}
-	})
-	ticks := time.NewTicker(k.opts.PollInterval)
-	defer ticks.Stop()
-	for {
-		err := k.sync(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, ErrReplaced):
-			return err
-		case errors.Is(err, errUnchanged):
-			k.metrics.reads.WithLabelValues("failed").Inc()
-		case err != nil:
-			k.metrics.reads.WithLabelValues("failed").Inc()
-			k.opts.Logger.Warn("CA Secret is unusable, keeping the last valid CA", "error", err)
-		default:
-			k.metrics.reads.WithLabelValues("ok").Inc()
-		}
-		if !k.awaitWork(ctx, changes, ticks.C, err != nil) {
-			return nil
-		}
-	}
-}
-
 // sync reads the Secret once and takes the due rotation steps. For an invalid Secret that has not changed it returns
 // errUnchanged.
 func (k *CAStore) sync(ctx context.Context) error {

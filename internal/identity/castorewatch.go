@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,39 @@ import (
 
 // rereadInterval is the interval of reading the Secret although no change of it is known, in case that its watch fails.
 const rereadInterval = time.Minute
+
+// Run follows the Secret and takes due rotation steps until the context ends. It returns ErrReplaced if the CA was
+// replaced.
+func (k *CAStore) Run(ctx context.Context) error {
+	changes := make(chan struct{}, 1)
+	k.watch(ctx, func() {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	})
+	ticks := time.NewTicker(k.opts.PollInterval)
+	defer ticks.Stop()
+	for {
+		err := k.sync(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, ErrReplaced):
+			return err
+		case errors.Is(err, errUnchanged):
+			k.metrics.reads.WithLabelValues("failed").Inc()
+		case err != nil:
+			k.metrics.reads.WithLabelValues("failed").Inc()
+			k.opts.Logger.Warn("CA Secret is unusable, keeping the last valid CA", "error", err)
+		default:
+			k.metrics.reads.WithLabelValues("ok").Inc()
+		}
+		if !k.awaitWork(ctx, changes, ticks.C, err != nil) {
+			return nil
+		}
+	}
+}
 
 // watch calls changed after each change of the Secret and of the record, until the context ends.
 func (k *CAStore) watch(ctx context.Context, changed func()) {
@@ -56,14 +90,16 @@ func follow(ctx context.Context, client kubernetes.Interface, name string, objec
 		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(one, client),
 		ObjectType:    object,
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
+			AddFunc:    func(any) { changed() },
+			UpdateFunc: func(any, any) { changed() },
+			DeleteFunc: func(any) { changed() },
 		},
 	})
 	go controller.RunWithContext(ctx)
 }
 
-// awaitWork waits until the Secret has to be read: after a change, for a due step of the rotation, to try again after an
-// error, and now and then. It reports false when the context ends.
+// awaitWork waits until the Secret has to be read: after a change, for a due step of the rotation, to try again after
+// an error, and now and then. It reports false when the context ends.
 func (k *CAStore) awaitWork(ctx context.Context, changes <-chan struct{}, ticks <-chan time.Time, failed bool) bool {
 	read := time.Now()
 	for {

@@ -87,7 +87,6 @@ func serveInProcess() {
 	exitOnError(err)
 	snapshot, err := shared.With()
 	exitOnError(err)
-	keys := 0
 	recordLiveHeap()
 	go func() { exitOnError(s.Serve(backgroundContext, l)) }()
 	fmt.Println(l.Addr())
@@ -95,7 +94,7 @@ func serveInProcess() {
 		order := strings.Fields(in.Text())
 		switch order[0] {
 		case "keys": // publish the same snapshot for a number of workloads
-			keys, _ = strconv.Atoi(order[1])
+			keys, _ := strconv.Atoi(order[1])
 			for k := range keys {
 				s.Publish("w"+strconv.Itoa(k), snapshot, time.Time{})
 			}

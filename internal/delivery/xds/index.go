@@ -1,9 +1,6 @@
 package xds
 
-import (
-	"hash/maphash"
-	"slices"
-)
+import "hash/maphash"
 
 // index is a hash table from names to numbers with linear probing. It stores only the numbers; the names are in the
 // table. A Go map would take several times the memory, for each workload with a thousand destinations.
@@ -34,17 +31,6 @@ func (x *index) find(name string, nameOf func(uint32) string) (uint32, bool) {
 	c := x.cells[x.cell(name, nameOf)]
 	return c - 1, c != 0
 }
-
-// reserve makes room for so many names in an empty index.
-func (x *index) reserve(names int) {
-	size := 8
-	for 4*names > 3*size {
-		size *= 2
-	}
-	x.cells = make([]uint32, size)
-}
-
-func (x *index) clone() index { return index{cells: slices.Clone(x.cells), used: x.used} }
 
 // add adds a name that is not in the index.
 func (x *index) add(name string, number uint32, nameOf func(uint32) string) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Names that were removed take no memory once no client has state for them. A client that subscribes to one by name gets
-// it when it returns.
+// Names that were removed take no memory once no client has state for them. A client that subscribes to one by name
+// gets it when it returns.
 func TestNumbersOfRemovedNamesAreFreed(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
 	all := shared(t, text(EndpointType, "named", "1"))
@@ -40,8 +40,8 @@ func TestNumbersOfRemovedNamesAreFreed(t *testing.T) {
 	})
 }
 
-// A key that changes to other shared resources receives only differences, also of names that it subscribed to while they
-// were its own.
+// A key that changes to other shared resources receives only differences, also of names that it subscribed to while
+// they were its own.
 func TestKeyChangesSharedResources(t *testing.T) {
 	b := newBench(t, text(EndpointType, "a", "1"), text(EndpointType, "b", "1"), text(EndpointType, "c", "1"))
 	b.subscribe(EndpointType, "a", "b", "c", "d")

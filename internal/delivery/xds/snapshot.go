@@ -25,7 +25,8 @@ func NewSnapshot(own ...*Resource) (*Snapshot, error) {
 	return &Snapshot{own: sorted}, nil
 }
 
-// With returns a snapshot of the shared resources and others. The receiver may be nil. Two resources of one type and name are an error.
+// With returns a snapshot of the shared resources and others. The receiver may be nil. Two resources of one type and
+// name are an error.
 func (s *Shared) With(own ...*Resource) (*Snapshot, error) {
 	all, err := NewSnapshot(own...)
 	if err != nil {

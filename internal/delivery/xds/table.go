@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// table holds the resources of one type of a key: its own, and those that it shares with other keys. A number is that of
-// the part, doubled, plus one for own resources: numbers of shared ones are the same in the tables of all keys.
+// table holds the resources of one type of a key: its own, and those that it shares with other keys. A number is that
+// of the part, doubled, plus one for own resources: numbers of shared ones are the same in the tables of all keys.
 type table struct {
 	own    part
 	shared *part    // nil if the key shares no resources of the type
