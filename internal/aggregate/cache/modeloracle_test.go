@@ -55,7 +55,8 @@ func equal(who string, got, want contents) error {
 }
 
 func union(a, b contents) contents {
-	all := maps.Clone(a)
+	all := contents{} // a client that has listed nothing yet has nil
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }
