@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -36,7 +37,8 @@ func controllerCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if os.Getenv("GOGC") == "" {
-				config.OnSynced = func() { adaptGCPercent(c.Context()) }
+				debug.SetGCPercent(startGCPercent)
+				config.OnSynced = func() { adaptGCPercent(c.Context(), func() { returnMemory(config.Log) }) }
 			}
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}

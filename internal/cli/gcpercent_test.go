@@ -44,7 +44,7 @@ func TestMemoryOfStartIsReturned(t *testing.T) {
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	const live, garbage = 64 << 20, 8 << 20
 	held := make([]byte, live)
-	adaptGCPercent(t.Context())
+	adaptGCPercent(t.Context(), debug.FreeOSMemory)
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
 	allocate(garbage)
