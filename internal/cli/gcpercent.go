@@ -31,8 +31,8 @@ const (
 	settledAfter = time.Second
 )
 
-// adaptGCPercent adapts GOGC until the context ends, from the first sync on. It calls returnMemory, which returns memory
-// to the operating system, after the first sync, once the start is complete, and after each time of frequent
+// adaptGCPercent adapts GOGC until the context ends, from the first sync on. It calls returnMemory, which returns
+// memory to the operating system, after the first sync, once the start is complete, and after each time of frequent
 // collections. An idle process is not woken.
 func adaptGCPercent(ctx context.Context, returnMemory func()) {
 	debug.SetGCPercent(leastGCPercent)
