@@ -19,9 +19,9 @@ func returnMemory(log *slog.Logger) {
 	}
 }
 
-// returnProgramPages unmaps the program's code and constants, and makes their pages the first that the kernel reclaims.
-// Half of them were used by the start only. What is used again is mapped from the page cache, in blocks of 64 KiB. A
-// position-independent program stays as it is: its constants have addresses that were written at the start.
+// returnProgramPages unmaps the program's code and constants: half of them were used by the start only. What is used
+// again is mapped from the page cache, in blocks of 64 KiB. A position-independent program stays as it is: its constants
+// have addresses that were written at the start.
 func returnProgramPages() error {
 	const path = "/proc/self/exe"
 	program, err := elf.Open(path)
@@ -40,18 +40,9 @@ func returnProgramPages() error {
 		}
 		start := segment.Vaddr &^ (page - 1)
 		size := (segment.Vaddr + segment.Memsz - start + page - 1) &^ (page - 1)
-		if err := advise(start, size, unix.MADV_COLD); !errors.Is(err, unix.EINVAL) { // Linux 5.3 does not know it.
-			failed = errors.Join(failed, err)
+		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, uintptr(start), uintptr(size), unix.MADV_DONTNEED); errno != 0 {
+			failed = errors.Join(failed, fmt.Errorf("madvise %#x, %d bytes: %w", start, size, errno))
 		}
-		failed = errors.Join(failed, advise(start, size, unix.MADV_DONTNEED))
 	}
 	return failed
-}
-
-// advise tells the kernel how memory is used. It has no effect on the content of read-only mappings of a file.
-func advise(start, size uint64, advice uintptr) error {
-	if _, _, errno := unix.Syscall(unix.SYS_MADVISE, uintptr(start), uintptr(size), advice); errno != 0 {
-		return fmt.Errorf("madvise %#x, %d bytes: %w", start, size, errno)
-	}
-	return nil
 }
