@@ -106,9 +106,9 @@ func (m *Member) URL() string { return m.server.URL }
 // Client returns a client of the server.
 func (m *Member) Client() *http.Client { return m.server.Client() }
 
-// Close ends all requests.
+// Close ends all requests. A watch that a client begins meanwhile ends, too: the server waits for it.
 func (m *Member) Close() {
-	m.CloseWatches()
+	m.Set(Faults{Unreachable: true})
 	m.server.CloseClientConnections()
 	m.server.Close()
 }
