@@ -20,8 +20,8 @@ func returnMemory(log *slog.Logger) {
 }
 
 // returnProgramPages unmaps the program's code and constants: half of them were used by the start only. What is used
-// again is mapped from the page cache, in blocks of 64 KiB. A position-independent program stays as it is: its constants
-// have addresses that were written at the start.
+// again is mapped from the page cache, in blocks of 64 KiB. A position-independent program stays as it is: its
+// constants have addresses that were written at the start.
 func returnProgramPages() error {
 	const path = "/proc/self/exe"
 	program, err := elf.Open(path)
