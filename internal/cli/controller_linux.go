@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -37,8 +38,7 @@ func controllerCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(startGCPercent)
-				config.OnSynced = func() { adaptGCPercent(c.Context(), func() { returnMemory(config.Log) }) }
+				limitGarbage(c.Context(), &config)
 			}
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}
@@ -98,4 +98,10 @@ func controllerCommand() *cobra.Command {
 		"address of the debug server; keep it on the loopback interface")
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
+}
+
+// limitGarbage limits the garbage of the start, and adapts the limit after it.
+func limitGarbage(ctx context.Context, config *controlplane.Config) {
+	debug.SetGCPercent(startGCPercent)
+	config.OnSynced = func() { adaptGCPercent(ctx, func() { returnMemory(config.Log) }) }
 }

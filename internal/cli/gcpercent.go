@@ -9,7 +9,7 @@ import (
 )
 
 // Until the first sync, the heap may grow by startGCPercent between collections: with Go's default of 100, garbage
-// leaves free places between the objects that stay, 13 MB with 10 000 services. Less than 60 costs CPU only.
+// leaves free places between the objects that stay, 10 MB with 10 000 services. Less than 60 costs CPU only.
 //
 // Later it may grow by leastGCPercent: most of it is the mesh, which is long-lived. With 100 the process uses a third
 // more memory. Once the start is complete, a small heap may grow by growth, but not by more than quietGCPercent: a

@@ -106,7 +106,7 @@ func (m *Member) URL() string { return m.server.URL }
 // Client returns a client of the server.
 func (m *Member) Client() *http.Client { return m.server.Client() }
 
-// Close ends all requests. A watch that a client begins meanwhile ends, too: the server waits for it.
+// Close ends all requests, and the watches that clients begin until the listener is closed: the server waits for them.
 func (m *Member) Close() {
 	m.Set(Faults{Unreachable: true})
 	m.server.CloseClientConnections()
