@@ -104,9 +104,9 @@ func (anymesh) clusterName(service int) string {
 	return fmt.Sprintf("cds_egress_%s_%s_%s_http_%d", meshName, serviceName(service), namespace, port)
 }
 
-func (anymesh) subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRequest {
+func (anymesh) subscriptions(_, workload int) []*discoveryv3.DeltaDiscoveryRequest {
 	node := &corev3.Node{
-		Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace),
+		Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(workload), namespace),
 	}
 	return subscriptions(node, scopeType, fmt.Sprintf("xdstp://anymesh%srds_egress_http_%d/*", scopePath, port))
 }

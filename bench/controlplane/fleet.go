@@ -93,7 +93,7 @@ func (f *fleet) newSidecar(ctx context.Context, i int) (*sidecar, error) {
 			Certificates: []tls.Certificate{certificate}, RootCAs: f.ca.Bundle().Pool(), NextProtos: []string{"h2"},
 			ServerName: serverName, MinVersion: tls.VersionTLS13,
 		},
-		subscriptions: f.plane.subscriptions(i, f.size), received: &f.received,
+		subscriptions: f.plane.subscriptions(i, i%f.workloads), received: &f.received,
 		got: func(r response) { f.record(i, r) },
 	}, nil
 }
@@ -107,7 +107,7 @@ func (f *fleet) add(ctx context.Context, i, workload int) error {
 	if err != nil {
 		return err
 	}
-	one.subscriptions = f.plane.subscriptions(workload, size{workloads: workload + 1})
+	one.subscriptions = f.plane.subscriptions(i, workload)
 	one.start(ctx)
 	return nil
 }

@@ -134,16 +134,16 @@ func (istiod) clusterName(service int) string {
 	return fmt.Sprintf("outbound|%d||%s.%s.svc.cluster.local", port, serviceName(service), namespace)
 }
 
-func (istiod) subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRequest {
+func (istiod) subscriptions(client, workload int) []*discoveryv3.DeltaDiscoveryRequest {
 	text := structpb.NewStringValue
 	node := &corev3.Node{
-		Id: fmt.Sprintf("sidecar~10.99.%d.%d~%s.%s~%s.svc.cluster.local", client/250, client%250+1, clientPod(client),
-			namespace, namespace),
+		Id: fmt.Sprintf("sidecar~%s~%s.%s~%s.svc.cluster.local", clientAddress(client), clientPod(client), namespace,
+			namespace),
 		Metadata: &structpb.Struct{Fields: map[string]*structpb.Value{
 			"NAMESPACE": text(namespace), "SERVICE_ACCOUNT": text("default"), "CLUSTER_ID": text("Kubernetes"),
 			"ISTIO_VERSION": text("1.31.0"),
 			"LABELS": structpb.NewStructValue(&structpb.Struct{
-				Fields: map[string]*structpb.Value{"app": text(workloadName(client % s.workloads))},
+				Fields: map[string]*structpb.Value{"app": text(workloadName(workload))},
 			}),
 		}},
 	}

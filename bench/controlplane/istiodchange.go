@@ -29,14 +29,30 @@ func (p istiod) apply(ctx context.Context, m *bench, i int) ([]int, error) {
 		return nil, m.toggleKubernetesService(ctx, service, again)
 	case "workloads":
 		number, at := m.clients+i, m.workloads+i
-		if err := m.create(ctx, pod(clientPod(number), workloadName(at))); err != nil {
-			return nil, err
+		for _, o := range istioWorkload(number, workloadName(at)) {
+			if err := m.create(ctx, o); err != nil {
+				return nil, err
+			}
 		}
 		return []int{number}, m.fleet.add(ctx, number, at)
 	case "endpoints":
 		return nil, p.setReady(ctx, m.cluster, service, 0, again)
 	}
 	return nil, fmt.Errorf("kind %q is unknown", p.kind)
+}
+
+// istioWorkload returns a workload with a pod, and the Service without which it has no inbound port: Istio requires one
+// for each pod ("Application Requirements", message IST0117). It is exported to no other workload, as the VirtualNode of
+// a workload is not reached by others.
+func istioWorkload(number int, name string) []client.Object {
+	out := istioService(0)
+	service, slice := out[0].(*corev1.Service), out[1].(*discoveryv1.EndpointSlice)
+	service.Name, service.Spec.Selector = name, map[string]string{"app": name}
+	service.Annotations = map[string]string{"networking.istio.io/exportTo": "~"}
+	slice.Name, slice.Labels = name, map[string]string{discoveryv1.LabelServiceName: name}
+	slice.Endpoints = slice.Endpoints[:1]
+	slice.Endpoints[0].Addresses = []string{clientAddress(number)}
+	return append(out, pod(clientPod(number), name))
 }
 
 // toggleKubernetesService deletes a Service with its endpoints, or creates them again.

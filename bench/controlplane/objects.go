@@ -14,6 +14,7 @@ func workloadName(i int) string       { return fmt.Sprintf("client-%03d", i) }
 func endpointPod(i, j int) string     { return fmt.Sprintf("%s-%d", serviceName(i), j) }
 func clientPod(i int) string          { return fmt.Sprintf("sidecar-%04d", i) }
 func podAddress(i, j int) string      { return fmt.Sprintf("10.%d.%d.%d", 1+j, i/250, i%250+1) }
+func clientAddress(i int) string      { return fmt.Sprintf("10.99.%d.%d", i/250, i%250+1) }
 func meta(n string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: n} }
 
 // pod returns a pod that no scheduler assigns, so that only the benchmark writes its status.

@@ -20,8 +20,8 @@ type plane interface {
 	setReady(ctx context.Context, c *cluster, service, j int, ready bool) error
 	// clusterName returns the name of the Envoy cluster and endpoint resource of a service.
 	clusterName(service int) string
-	// subscriptions returns the subscription requests of a client.
-	subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRequest
+	// subscriptions returns the subscription requests of a client, which is the sidecar of a workload's pod.
+	subscriptions(client, workload int) []*discoveryv3.DeltaDiscoveryRequest
 }
 
 // agentPlane is a control plane whose agents have a stream of their own. Istio's agents use the one of the sidecar.
