@@ -10,7 +10,8 @@ import (
 // ackResult is the effect of a request on an earlier response.
 type ackResult struct {
 	acked, nacked, unknownNonce bool
-	response                    inflightResponse
+	response                    inflightResponse // without its resources
+	resources                   int              // number of resources that were NACKed
 	message                     string
 	// rejected are the published resources that the client rejected, with the rejected version by name.
 	rejected map[string]string
@@ -29,26 +30,31 @@ func (s *subscription) handleAck(req *request, now time.Time) ackResult {
 		// a SotW client repeats the last nonce when it changes its subscription
 		return ackResult{unknownNonce: s.sotw == nil}
 	}
+	resources := f.resources
+	f.resources = nil // they are not those of this response any more once the list is reused
+	defer f.list.done()
 	if req.errorDetail == nil {
 		s.ackedVersion = f.version
 		if s.fullState() {
 			s.rejected = nil // the response held all resources, and all were accepted
 		}
-		for _, r := range f.resources {
-			delete(s.rejected, r.Name)
+		if len(s.rejected) > 0 {
+			for _, r := range resources {
+				delete(s.rejected, r.Name)
+			}
 		}
 		return ackResult{acked: true, response: f, rejected: s.stillRejected()}
 	}
 	message := truncate.Text(req.errorDetail.GetMessage(), maxMessage)
 	s.lastNack = &Nack{Time: now, Message: message}
-	for _, r := range f.resources {
+	for _, r := range resources {
 		if s.rejected == nil {
 			s.rejected = map[string]string{}
 		}
 		s.lastNack.Names = append(s.lastNack.Names, r.Name)
 		s.rejected[r.Name] = r.Version
 	}
-	return ackResult{nacked: true, response: f, message: message, rejected: s.stillRejected()}
+	return ackResult{nacked: true, response: f, resources: len(resources), message: message, rejected: s.stillRejected()}
 }
 
 // stillRejected returns the rejected resources that are still published in the rejected version, and drops the others.

@@ -9,8 +9,9 @@ import (
 type inflightResponse struct {
 	nonce     string
 	version   string
-	resources []*Resource // changed resources in the response
-	changedAt time.Time   // time of the event behind the oldest change
+	resources []*Resource   // changed resources in the response
+	list      *resourceList // holds them; may be nil
+	changedAt time.Time     // time of the event behind the oldest change
 	sentAt    time.Time
 }
 
@@ -27,18 +28,22 @@ func (s *subscription) ackDeadline(ackTimeout time.Duration) (until time.Time, o
 
 func (s *subscription) track(f inflightResponse) {
 	if len(s.inflight) == maxInflight {
+		s.inflight[0].list.done()
 		s.inflight = slices.Delete(s.inflight, 0, 1)
 	}
 	s.inflight = append(s.inflight, f)
 }
 
-// resolve returns the response with the nonce, and drops it and all earlier ones.
+// resolve returns the response with the nonce, and drops it and all earlier ones. The caller releases its list.
 func (s *subscription) resolve(nonce string) (inflightResponse, bool) {
 	i := slices.IndexFunc(s.inflight, func(f inflightResponse) bool { return f.nonce == nonce })
 	if i < 0 {
 		return inflightResponse{}, false
 	}
 	f := s.inflight[i]
+	for _, earlier := range s.inflight[:i] {
+		earlier.list.done()
+	}
 	if s.inflight = slices.Delete(s.inflight, 0, i+1); len(s.inflight) == 0 {
 		s.inflight = s.inflightBuf[:0]
 	}

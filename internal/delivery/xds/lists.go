@@ -6,9 +6,10 @@ import "sync"
 type lists[T any] struct{ pool sync.Pool }
 
 var (
-	nameLists    lists[string]
-	versionLists lists[nameVersion]
-	numberLists  lists[uint32]
+	nameLists     lists[string]
+	versionLists  lists[nameVersion]
+	numberLists   lists[uint32]
+	resourceLists lists[*Resource]
 )
 
 // Capacities of the lists that are reused. A smaller one costs less than the pool, and a larger one is rare.

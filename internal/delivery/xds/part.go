@@ -15,9 +15,10 @@ type part struct {
 
 func (p *part) name(i uint32) string { return p.slots[i].Name }
 
-// resource returns the published resource with the number, or nil.
+// resource returns the published resource with the number, or nil. It does not read the resource unless there are
+// placeholders: those of thousands of services are in no cache of the processor.
 func (p *part) resource(i uint32) *Resource {
-	if r := p.slots[i]; r != nil && r.deltaField != nil {
+	if r := p.slots[i]; r != nil && (p.placeholders == 0 || r.deltaField != nil) {
 		return r
 	}
 	return nil

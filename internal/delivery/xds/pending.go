@@ -64,9 +64,9 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 	size := 0
 	out.changed = slices.Grow(out.changed, len(todo))
 	for _, n := range todo {
-		r, name := s.table.resource(n), s.table.name(n)
+		r := s.table.resource(n)
 		if r == nil {
-			size += len(name) + 4
+			size += len(s.table.name(n)) + 4
 		} else {
 			size += len(r.deltaField)
 		}
@@ -74,7 +74,9 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 			return // the rest stays dirty, for the next response
 		}
 		s.dirty.remove(n)
-		delete(s.warming, n)
+		if s.warming != nil {
+			delete(s.warming, n)
+		}
 		s.removals.remove(n)
 		named := s.entry(n) & entryNamed
 		switch {
@@ -82,10 +84,10 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 			out.changed = append(out.changed, r)
 			s.set(n, named|entrySent)
 		case named != 0:
-			out.removed = append(out.removed, name)
+			out.removed = append(out.removed, s.table.name(n))
 			s.set(n, entryNamed|entryAbsenceSent)
 		default:
-			out.removed = append(out.removed, name)
+			out.removed = append(out.removed, s.table.name(n))
 			s.set(n, 0)
 		}
 	}

@@ -22,6 +22,7 @@ type response struct {
 	nonce   string
 	version string
 	changed []*Resource
+	list    *resourceList // holds the changed resources; may be nil
 	removed []string
 
 	afterAckTimeout bool // sent after AckTimeout passed for an earlier response of the type
@@ -44,6 +45,7 @@ const (
 
 // release returns a sent response to the pool.
 func (r *response) release() {
+	r.list.done()
 	if cap(r.header) > maxPooledHeader || cap(r.parts) > maxPooledParts {
 		return
 	}

@@ -258,7 +258,13 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 	out := responsePool.Get().(*response)
 	out.typeURL, out.nonce, out.version, out.sotw = sub.typeURL, strconv.FormatUint(s.lastNonce, 10),
 		sub.table.version(), s.sotw
+	if out.list = newResourceList(len(todo)); out.list != nil {
+		out.changed = out.list.all
+	}
 	sub.fill(todo, s.opts.MaxResponseSize, out)
+	if out.list != nil {
+		out.list.all = out.changed
+	}
 	if sub.sotw != nil {
 		sub.sotw.nonce = out.nonce
 	}
@@ -268,8 +274,8 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 		s.resendEndpoints(sub.table, todo[:len(out.changed)+len(out.removed)], now)
 	}
 	sub.sentVersion = out.version
-	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, changedAt: sub.since,
-		sentAt: now})
+	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, list: out.list,
+		changedAt: sub.since, sentAt: now})
 	sub.hasWork = true
 	numberLists.put(todo)
 	return out

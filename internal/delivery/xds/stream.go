@@ -244,7 +244,7 @@ func (st *stream) notifyObserver(typeURL string, did ackResult, now time.Time) {
 	case did.nacked:
 		m.forType(typeURL).nacks.Inc()
 		st.server.opts.Logger.Warn("configuration rejected", "key", st.group.key, "client", st.identity,
-			"type", typeLabel(typeURL), "resources", len(did.response.resources), "message", did.message)
+			"type", typeLabel(typeURL), "resources", did.resources, "message", did.message)
 		observer.Nacked(st.group.key, st.identity, typeURL, did.rejected, did.message)
 	case did.unknownNonce:
 		m.forType(typeURL).unknownNonces.Inc()

@@ -54,10 +54,15 @@ func (v *versions) removeKnown(n uint32) {
 	if v.onlyNumber == n {
 		v.only = nil
 	}
-	delete(v.several, n)
+	if v.several != nil {
+		delete(v.several, n)
+	}
 }
 
 func (v *versions) remove(n uint32) {
+	if v.len() == 0 {
+		return
+	}
 	v.unknown.remove(n)
 	v.removeKnown(n)
 	if v.len() == 0 {
