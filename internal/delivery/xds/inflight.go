@@ -10,7 +10,7 @@ type inflightResponse struct {
 	nonce     string
 	version   string
 	resources []*Resource   // changed resources in the response
-	list      *resourceList // holds them; may be nil
+	list      *resourceList // their memory; may be nil
 	changedAt time.Time     // time of the event behind the oldest change
 	sentAt    time.Time
 }

@@ -22,7 +22,7 @@ type response struct {
 	nonce   string
 	version string
 	changed []*Resource
-	list    *resourceList // holds the changed resources; may be nil
+	list    *resourceList // memory of changed; may be nil
 	removed []string
 
 	afterAckTimeout bool // sent after AckTimeout passed for an earlier response of the type

@@ -258,13 +258,8 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 	out := responsePool.Get().(*response)
 	out.typeURL, out.nonce, out.version, out.sotw = sub.typeURL, strconv.FormatUint(s.lastNonce, 10),
 		sub.table.version(), s.sotw
-	if out.list = newResourceList(len(todo)); out.list != nil {
-		out.changed = out.list.all
-	}
+	out.reserve(len(todo))
 	sub.fill(todo, s.opts.MaxResponseSize, out)
-	if out.list != nil {
-		out.list.all = out.changed
-	}
 	if sub.sotw != nil {
 		sub.sotw.nonce = out.nonce
 	}
