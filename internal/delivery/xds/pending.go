@@ -74,9 +74,7 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 			return // the rest stays dirty, for the next response
 		}
 		s.dirty.remove(n)
-		if s.warming != nil {
-			delete(s.warming, n)
-		}
+		delete(s.warming, n)
 		s.removals.remove(n)
 		named := s.entry(n) & entryNamed
 		switch {

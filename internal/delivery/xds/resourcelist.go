@@ -9,16 +9,24 @@ type resourceList struct {
 	users  atomic.Int32
 }
 
+// maxCapacity limits the capacity of the memory to a multiple of the resources: a client that sends no ACK holds it.
+const maxCapacity = 4
+
 // reserve takes memory for n changed resources, unless they are few.
 func (r *response) reserve(n int) {
 	if n >= minReused {
-		r.list = &resourceList{memory: resourceLists.get(n)}
+		memory := resourceLists.get(n)
+		if cap(memory) > maxCapacity*n {
+			resourceLists.put(memory)
+			memory = make([]*Resource, 0, n)
+		}
+		r.list = &resourceList{memory: memory}
 		r.list.users.Store(2)
 		r.changed = r.list.memory
 	}
 }
 
-// done tells that one of both does not use the list any more. The receiver may be nil.
+// done ends the use by the sender or by the subscription. Each calls it once. The receiver may be nil.
 func (l *resourceList) done() {
 	if l != nil && l.users.Add(-1) == 0 {
 		resourceLists.put(l.memory[:cap(l.memory)])

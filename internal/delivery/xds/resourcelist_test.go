@@ -20,6 +20,17 @@ func TestListOfSentResourcesStaysInUse(t *testing.T) {
 			r.ResponseNonce, r.ErrorDetail = nonce, rejects
 		})
 	}
+	t.Run("a small response holds no large list", func(t *testing.T) {
+		for range 20 { // the pool may drop some
+			resourceLists.put(make([]*Resource, 0, maxReused))
+			c := newBench(t, all...)
+			c.subscribe(ClusterType)
+			out, _ := c.nextResponse(c.now)
+			if got, most := cap(out.changed), maxCapacity*len(all); got > most {
+				t.Fatalf("a response without ACK holds a list for %d resources, want at most %d", got, most)
+			}
+		}
+	})
 	t.Run("ACK before the end of the send", func(t *testing.T) {
 		c := newBench(t, all...)
 		c.subscribe(ClusterType)

@@ -54,9 +54,7 @@ func (v *versions) removeKnown(n uint32) {
 	if v.onlyNumber == n {
 		v.only = nil
 	}
-	if v.several != nil {
-		delete(v.several, n)
-	}
+	delete(v.several, n)
 }
 
 func (v *versions) remove(n uint32) {
