@@ -108,14 +108,8 @@ func (m *metrics) sent(r *response, size int) {
 	if r.afterAckTimeout {
 		k.ackTimeouts.Inc()
 	}
-	shared := 0
-	for _, c := range r.sentResources() {
-		if c.written.Load() || c.written.Swap(true) {
-			shared += len(c.deltaField)
-		}
-	}
-	if shared > 0 {
-		k.shared.Add(float64(shared))
+	if r.shared > 0 {
+		k.shared.Add(float64(r.shared))
 	}
 }
 

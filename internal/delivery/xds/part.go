@@ -5,7 +5,7 @@ package xds
 // has a resource or a client has an entry for it.
 type part struct {
 	index index
-	slots []*Resource // a name is in its resource, or in a placeholder without content; nil if it is free
+	slots []slot
 	free  []uint32
 	// placeholders is the number of names without a resource.
 	placeholders int
@@ -13,21 +13,25 @@ type part struct {
 	digest       uint64 // sum of the digests of all resources: one change costs one addition
 }
 
-func (p *part) name(i uint32) string { return p.slots[i].Name }
-
-// resource returns the published resource with the number, or nil. It does not read the resource unless there are
-// placeholders: those of thousands of services are in no cache of the processor.
-func (p *part) resource(i uint32) *Resource {
-	if r := p.slots[i]; r != nil && (p.placeholders == 0 || r.deltaField != nil) {
-		return r
-	}
-	return nil
+// slot is a number of a part. What a client that connects needs of each resource is in it: thousands of resources are
+// in no cache of the processor.
+type slot struct {
+	name     string    // empty if the number is free
+	resource *Resource // nil if there is none with the name
+	size     uint32    // of the resource in a response, in bytes
 }
+
+func newSlot(r *Resource) slot { return slot{r.Name, r, uint32(len(r.deltaField))} }
+
+func (p *part) name(i uint32) string { return p.slots[i].name }
+
+// resource returns the published resource with the number, or nil.
+func (p *part) resource(i uint32) *Resource { return p.slots[i].resource }
 
 // find returns the number of a name. It looks at the next number first, and changes it to the one after that of the
 // name: clients mostly name resources in their order.
 func (p *part) find(name string, next *uint32) (uint32, bool) {
-	if at := *next; int(at) < len(p.slots) && p.slots[at] != nil && p.slots[at].Name == name {
+	if at := *next; int(at) < len(p.slots) && p.slots[at].name == name {
 		*next++
 		return at, true
 	}
@@ -38,21 +42,23 @@ func (p *part) find(name string, next *uint32) (uint32, bool) {
 	return i, known
 }
 
-// assign assigns a number to the name of a resource or placeholder.
-func (p *part) assign(r *Resource) uint32 {
+// assign assigns a number to a name, with its resource or nil.
+func (p *part) assign(name string, r *Resource) uint32 {
 	var i uint32
 	if last := len(p.free) - 1; last >= 0 {
 		i, p.free = p.free[last], p.free[:last]
 	} else {
 		i = uint32(len(p.slots))
-		p.slots = append(p.slots, nil)
+		p.slots = append(p.slots, slot{})
 	}
-	p.slots[i] = r
-	p.index.add(r.Name, i, p.name)
-	if r.deltaField == nil {
+	p.slots[i] = slot{name: name}
+	p.index.add(name, i, p.name)
+	if r == nil {
 		p.placeholders++
+	} else {
+		p.slots[i] = newSlot(r)
+		p.digest += r.digest
 	}
-	p.digest += r.digest
 	return i
 }
 
@@ -60,7 +66,7 @@ func (p *part) assign(r *Resource) uint32 {
 func (p *part) put(r *Resource) (i uint32, before *Resource, changed bool) {
 	i, known := p.index.find(r.Name, p.name)
 	if !known {
-		return p.assign(r), nil, true
+		return p.assign(r.Name, r), nil, true
 	}
 	before = p.resource(i)
 	switch {
@@ -71,12 +77,12 @@ func (p *part) put(r *Resource) (i uint32, before *Resource, changed bool) {
 	default:
 		p.digest -= before.digest
 	}
-	p.slots[i] = r
+	p.slots[i] = newSlot(r)
 	p.digest += r.digest
 	return i, before, true
 }
 
-// remove replaces a resource by a placeholder, and returns it. It returns nil if there is none.
+// remove removes a resource and returns it, or nil if there is none. Its name keeps its number.
 func (p *part) remove(name string) (i uint32, before *Resource) {
 	i, known := p.index.find(name, p.name)
 	if !known {
@@ -85,15 +91,15 @@ func (p *part) remove(name string) (i uint32, before *Resource) {
 	if before = p.resource(i); before != nil {
 		p.digest -= before.digest
 		p.placeholders++
-		p.slots[i] = &Resource{Name: before.Name}
+		p.slots[i].resource = nil
 	}
 	return i, before
 }
 
-// drop frees the number of a placeholder.
+// drop frees the number of a name without a resource.
 func (p *part) drop(i uint32) {
 	p.index.remove(p.name(i), p.name)
-	p.slots[i] = nil
+	p.slots[i] = slot{}
 	p.free = append(p.free, i)
 	p.placeholders--
 }

@@ -64,11 +64,11 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 	size := 0
 	out.changed = slices.Grow(out.changed, len(todo))
 	for _, n := range todo {
-		r := s.table.resource(n)
-		if r == nil {
-			size += len(s.table.name(n)) + 4
+		published := s.table.slot(n)
+		if published.resource == nil {
+			size += len(published.name) + 4
 		} else {
-			size += len(r.deltaField)
+			size += int(published.size)
 		}
 		if size > limit && len(out.changed)+len(out.removed) > 0 {
 			return // the rest stays dirty, for the next response
@@ -78,14 +78,14 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 		s.removals.remove(n)
 		named := s.entry(n) & entryNamed
 		switch {
-		case r != nil:
-			out.changed = append(out.changed, r)
+		case published.resource != nil:
+			out.changed = append(out.changed, published.resource)
 			s.set(n, named|entrySent)
 		case named != 0:
-			out.removed = append(out.removed, s.table.name(n))
+			out.removed = append(out.removed, published.name)
 			s.set(n, entryNamed|entryAbsenceSent)
 		default:
-			out.removed = append(out.removed, s.table.name(n))
+			out.removed = append(out.removed, published.name)
 			s.set(n, 0)
 		}
 	}

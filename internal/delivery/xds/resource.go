@@ -34,7 +34,7 @@ type Resource struct {
 	sotwAt     uint32 // where sotwField begins
 	bodyAt     uint32 // where the message begins
 
-	written atomic.Bool // sent to at least one client
+	encoded atomic.Bool // part of at least one response
 }
 
 // NewResource encodes a message under a name, which must not be empty. Equal resources share one copy while any of

@@ -32,6 +32,7 @@ type response struct {
 
 	header []byte // result of encode, and its buffer
 	parts  [][]byte
+	shared int // bytes of resources that a response before had; result of encode
 }
 
 // responsePool reuses responses: most hold one resource and are released right after the send.
@@ -83,6 +84,7 @@ func (r *response) encode() ([][]byte, int) {
 	holds := r.sentResources()
 	parts := append(slices.Grow(r.parts[:0], 1+len(holds)), head)
 	r.header, size = head, len(head)
+	r.shared = 0
 	for _, c := range holds {
 		part := c.deltaField
 		if r.sotw {
@@ -90,6 +92,9 @@ func (r *response) encode() ([][]byte, int) {
 		}
 		parts = append(parts, part)
 		size += len(part)
+		if c.encoded.Load() || c.encoded.Swap(true) {
+			r.shared += len(part)
+		}
 	}
 	r.parts = parts
 	return parts, size

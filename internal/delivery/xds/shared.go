@@ -144,8 +144,8 @@ func (s *Shared) freeUnused() {
 			continue
 		}
 		unused := map[uint32]bool{}
-		for i, r := range p.slots {
-			if r != nil && r.deltaField == nil {
+		for i, one := range p.slots {
+			if one.name != "" && one.resource == nil {
 				unused[sharedNumber(uint32(i))] = true
 			}
 		}

@@ -79,13 +79,13 @@ func (s *state) detach(sessions []*session) {
 			t.shared = nil
 			continue
 		}
-		for i, r := range t.shared.slots {
-			if r == nil {
+		for i, one := range t.shared.slots {
+			if one.name == "" {
 				continue
 			}
-			to, known := t.own.index.find(r.Name, t.own.name)
+			to, known := t.own.index.find(one.name, t.own.name)
 			if !known {
-				to = t.own.assign(r)
+				to = t.own.assign(one.name, one.resource)
 			}
 			moveAll(sessions, t, sharedNumber(uint32(i)), ownNumber(to))
 			t.freeIfUnused(ownNumber(to))

@@ -47,10 +47,12 @@ func (t *table) partOf(n uint32) *part {
 	return t.shared
 }
 
+func (t *table) slot(n uint32) slot { return t.partOf(n).slots[n>>1] }
+
 func (t *table) name(n uint32) string { return t.partOf(n).name(n >> 1) }
 
 // known reports whether a number has a name.
-func (t *table) known(n uint32) bool { return t.partOf(n).slots[n>>1] != nil }
+func (t *table) known(n uint32) bool { return t.name(n) != "" }
 
 // resource returns the published resource with the number, or nil.
 func (t *table) resource(n uint32) *Resource { return t.partOf(n).resource(n >> 1) }
@@ -81,21 +83,21 @@ func (t *table) findOwn(name string) (uint32, bool) {
 
 // placeholder assigns an own number to a name without resource.
 func (t *table) placeholder(name string) uint32 {
-	return ownNumber(t.own.assign(&Resource{Name: strings.Clone(name)})) // name is a substring of a request
+	return ownNumber(t.own.assign(strings.Clone(name), nil)) // name is a substring of a request
 }
 
 // numbers lists the numbers with a name.
 func (t *table) numbers() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		if t.shared != nil {
-			for i, r := range t.shared.slots {
-				if r != nil && !yield(sharedNumber(uint32(i))) {
+			for i := range t.shared.slots {
+				if t.shared.slots[i].name != "" && !yield(sharedNumber(uint32(i))) {
 					return
 				}
 			}
 		}
-		for i, r := range t.own.slots {
-			if r != nil && !yield(ownNumber(uint32(i))) {
+		for i := range t.own.slots {
+			if t.own.slots[i].name != "" && !yield(ownNumber(uint32(i))) {
 				return
 			}
 		}
