@@ -117,7 +117,7 @@ func TestVersionsShareWhatIsUnchanged(t *testing.T) {
 		{"labels", func(n *appmesh.VirtualNode) { n.Labels["k"] = "w" }, without("labels")},
 		{"annotations", func(n *appmesh.VirtualNode) { n.Annotations["l"] = "w" }, without("annotations")},
 		{"finalizers", func(n *appmesh.VirtualNode) { n.Finalizers = nil }, without("finalizers")},
-		{"spec", func(n *appmesh.VirtualNode) { n.Generation, n.Spec.PodSelector = 2, nil }, none},
+		{"spec", func(n *appmesh.VirtualNode) { n.Generation, n.Spec.PodSelector = 2, nil }, without("spec")},
 		{"created again", func(n *appmesh.VirtualNode) { n.UID, n.Spec.PodSelector = "other", nil }, none},
 	} {
 		events.Modify(node(func(*appmesh.VirtualNode) {}))
