@@ -101,7 +101,7 @@ func (g *Graph) setReads(id cellID, reads []slotID) {
 	for _, at := range old {
 		s := g.slot(at)
 		if s.isAmong(reads, at) {
-			known[s.position] = true
+			known[s.position()] = true
 		} else {
 			g.dropReader(s, id)
 			g.removeIfUnused(at)
@@ -116,13 +116,13 @@ func (g *Graph) setReads(id cellID, reads []slotID) {
 
 // isAmong reports whether the slot is among those that the running evaluation has read.
 func (s *slot) isAmong(reads []slotID, id slotID) bool {
-	return int(s.position) < len(reads) && reads[s.position] == id
+	return int(s.position()) < len(reads) && reads[s.position()] == id
 }
 
 // addRead adds a slot to those that the running evaluation has read.
 func (e *evaluation) addRead(s *slot, id slotID) {
 	if !s.isAmong(e.reads, id) {
-		s.position = uint32(len(e.reads))
+		s.setPosition(uint32(len(e.reads)))
 		e.reads = append(e.reads, id)
 	}
 }

@@ -22,12 +22,12 @@ type list[V any] struct {
 // empty reports whether a slot has no entries.
 func (r *Relation[K, V]) empty(place uint32) bool {
 	s := r.slots.at(place)
-	return r.table.items.at(place).only == nil && (!s.several || len(r.lists.at(s.entries).values) == 0)
+	return r.table.items.at(place).only == nil && (!s.several() || len(r.lists.at(s.entries).values) == 0)
 }
 
 // values are the values of a slot, sorted as of the last update.
 func (r *Relation[K, V]) values(place uint32) []V {
-	if s := r.slots.at(place); s.several {
+	if s := r.slots.at(place); s.several() {
 		return r.lists.at(s.entries).values
 	}
 	if only := r.table.items.at(place).only; only != nil {
@@ -39,7 +39,7 @@ func (r *Relation[K, V]) values(place uint32) []V {
 // sourcesOf are the evaluations that have emitted the values, 0 for facts.
 func (r *Relation[K, V]) sourcesOf(place uint32) []cellID {
 	switch s := r.slots.at(place); {
-	case s.several:
+	case s.several():
 		return r.lists.at(s.entries).sources
 	case r.empty(place):
 		return nil
@@ -51,7 +51,7 @@ func (r *Relation[K, V]) sourcesOf(place uint32) []cellID {
 // emittedBy returns the first of the values that an evaluation has emitted.
 func (r *Relation[K, V]) emittedBy(source cellID, place uint32) (value V, is bool) {
 	s := r.slots.at(place)
-	if !s.several {
+	if !s.several() {
 		if only := r.table.items.at(place).only; only != nil && cellID(s.entries) == source {
 			return only[0], true
 		}
@@ -69,7 +69,7 @@ func (r *Relation[K, V]) emittedBy(source cellID, place uint32) (value V, is boo
 func (r *Relation[K, V]) replace(place uint32, source cellID, had int, by []emission) {
 	s, only := r.slots.at(place), &r.table.items.at(place).only
 	others := *only != nil && had == 0
-	if s.several || others || len(by) > 1 {
+	if s.several() || others || len(by) > 1 {
 		r.replaceSeveral(place, source, had, by)
 		return
 	}
@@ -88,12 +88,13 @@ func (r *Relation[K, V]) replace(place uint32, source cellID, had int, by []emis
 // replaceSeveral is replace for a slot with several entries, before or after it.
 func (r *Relation[K, V]) replaceSeveral(place uint32, source cellID, had int, by []emission) {
 	s, only := r.slots.at(place), &r.table.items.at(place).only
-	if !s.several {
+	if !s.several() {
 		l := list[V]{}
 		if *only != nil {
 			l.values, l.sources = (*only)[:], []cellID{cellID(s.entries)}
 		}
-		*only, s.several, s.entries = nil, true, r.lists.add()
+		*only = nil
+		s.setEntries(true, r.lists.add())
 		*r.lists.at(s.entries) = l
 	}
 	l := r.lists.at(s.entries)
@@ -147,7 +148,7 @@ func (r *Relation[K, V]) contains(l *list[V], source cellID, value V) bool {
 // update sorts the entries of a slot after changes.
 func (r *Relation[K, V]) update(place uint32) {
 	s := r.slots.at(place)
-	if !s.several || !r.lists.at(s.entries).stale {
+	if !s.several() || !r.lists.at(s.entries).stale {
 		return
 	}
 	if l := r.lists.at(s.entries); len(l.values) > 1 {
@@ -155,7 +156,7 @@ func (r *Relation[K, V]) update(place uint32) {
 		return
 	}
 	number, l := s.entries, *r.lists.at(s.entries)
-	s.several, s.entries = false, 0
+	s.setEntries(false, 0)
 	if len(l.values) == 1 {
 		r.table.items.at(place).only, s.entries = &[1]V{l.values[0]}, uint32(l.sources[0])
 	}

@@ -20,9 +20,9 @@ const (
 // addReader adds an evaluation that does not read the slot yet.
 func (g *Graph) addReader(s *slot, id cellID) {
 	switch {
-	case s.kind == manyReaders:
+	case s.kind() == manyReaders:
 		(*g.readerSets.at(s.readers))[id] = struct{}{}
-	case s.kind == severalReaders:
+	case s.kind() == severalReaders:
 		g.setReaders(s, append(g.readers.get(runID(s.readers)), id))
 	case s.readers == 0:
 		s.readers = uint32(id)
@@ -33,14 +33,14 @@ func (g *Graph) addReader(s *slot, id cellID) {
 
 // dropReader removes an evaluation that reads the slot.
 func (g *Graph) dropReader(s *slot, id cellID) {
-	switch s.kind {
+	switch s.kind() {
 	case manyReaders:
 		if set := *g.readerSets.at(s.readers); len(set) > 1 {
 			delete(set, id)
 			return
 		}
 		g.readerSets.remove(s.readers)
-		s.kind, s.readers = oneReader, 0
+		s.setReaders(oneReader, 0)
 	case severalReaders:
 		g.setReaders(s, slices.DeleteFunc(g.readers.get(runID(s.readers)), func(o cellID) bool { return o == id }))
 	case oneReader:
@@ -53,25 +53,25 @@ func (g *Graph) setReaders(s *slot, all []cellID) {
 	before := *s
 	switch {
 	case len(all) == 1:
-		s.kind, s.readers = oneReader, uint32(all[0])
+		s.setReaders(oneReader, uint32(all[0]))
 	case len(all) <= fewReaders:
-		s.kind, s.readers = severalReaders, uint32(g.readers.add(all))
+		s.setReaders(severalReaders, uint32(g.readers.add(all)))
 	default:
 		set := make(readerSet, 2*len(all))
 		for _, id := range all {
 			set[id] = struct{}{}
 		}
-		s.kind, s.readers = manyReaders, g.readerSets.add()
+		s.setReaders(manyReaders, g.readerSets.add())
 		*g.readerSets.at(s.readers) = set
 	}
-	if before.kind == severalReaders {
+	if before.kind() == severalReaders {
 		g.readers.remove(runID(before.readers))
 	}
 }
 
 // enqueueReaders schedules all evaluations that read a slot.
 func (g *Graph) enqueueReaders(s *slot) {
-	switch s.kind {
+	switch s.kind() {
 	case manyReaders:
 		for id := range *g.readerSets.at(s.readers) {
 			g.enqueue(id)

@@ -133,7 +133,7 @@ func (r *Relation[K, V]) removeIfUnused(place uint32) {
 	if s.readers != 0 || s.cells != 0 || !r.empty(place) {
 		return
 	}
-	if s.several {
+	if s.several() {
 		r.lists.remove(s.entries)
 	}
 	r.table.remove(r.table.items.at(place).key)

@@ -11,10 +11,38 @@ type slot struct {
 	cells cellID
 	// entries is the source of the only entry or, if there are several, their number in the relation.
 	entries uint32
-	// position is the place of the slot among those that the running evaluation has read, if it is one of them.
-	position uint32
-	kind     readerKind
-	several  bool
+	// state holds, from the lowest bit, the readerKind, whether there are several entries, and the position. In one field,
+	// they save a fifth of the slot.
+	state uint32
+}
+
+const (
+	kindBits     = 2
+	severalBit   = 1 << kindBits
+	positionFrom = kindBits + 1
+)
+
+func (s *slot) kind() readerKind { return readerKind(s.state & (severalBit - 1)) }
+
+func (s *slot) setReaders(kind readerKind, readers uint32) {
+	s.state, s.readers = s.state&^(severalBit-1)|uint32(kind), readers
+}
+
+func (s *slot) several() bool { return s.state&severalBit != 0 }
+
+func (s *slot) setEntries(several bool, entries uint32) {
+	s.state &^= severalBit
+	if several {
+		s.state |= severalBit
+	}
+	s.entries = entries
+}
+
+// position is the place of the slot among those that the running evaluation has read, if it is one of them.
+func (s *slot) position() uint32 { return s.state >> positionFrom }
+
+func (s *slot) setPosition(position uint32) {
+	s.state = s.state&(1<<positionFrom-1) | position<<positionFrom
 }
 
 // slotID identifies a slot of a graph: the number of the relation and, in the lower bits, that of the slot.
@@ -79,7 +107,7 @@ func (r *relationSlots) enqueueAffected(place uint32) {
 	for _, rule := range r.sources {
 		r.g.enqueue(r.cell(place, rule))
 	}
-	if s.several {
+	if s.several() {
 		for _, rule := range r.severalSources {
 			r.g.enqueue(r.cell(place, rule))
 		}
