@@ -16,6 +16,9 @@ type Need struct {
 	Origin  Origin  `json:"origin,omitzero"`
 }
 
+// Equal reports whether two needs are equal.
+func (n Need) Equal(o Need) bool { return n.Feature == o.Feature && n.Origin.Equal(o.Origin) }
+
 // AllFeatures lists every feature of the model: the rows of the compatibility matrix.
 func AllFeatures() []Feature {
 	var all []Feature

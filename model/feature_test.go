@@ -103,7 +103,7 @@ func TestNeedsOfSecrets(t *testing.T) {
 // The finding names the first field that requires the feature.
 func TestUnsupportedNamesTheField(t *testing.T) {
 	at := func(path string) model.Origin {
-		return model.Origin{Object: model.ObjectRef{Kind: "VirtualRouter", Namespace: "n", Name: "r"}, Path: path}
+		return model.NewOrigin(model.ObjectRef{Kind: "VirtualRouter", Namespace: "n", Name: "r"}).At(path)
 	}
 	v := model.View{Mesh: model.Mesh{Egress: model.EgressDeny}, OutboundView: model.OutboundView{Outbound: []model.Outbound{{Bindings: []model.Binding{{Protocol: model.HTTP, Routes: []model.Route{
 		{Match: model.Match{Method: "GET"}, Origin: at("spec.routes[0]")}, {Match: model.Match{Method: "GET"}, Origin: at("spec.routes[1]")},

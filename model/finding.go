@@ -30,7 +30,7 @@ type Finding struct {
 
 // NewFinding creates a finding about the field of an origin, with the severity of its code.
 func NewFinding(at Origin, code Code, text string) Finding {
-	return Finding{Object: at.Object, Path: at.Path, Code: code, Severity: code.Severity(), Text: text}
+	return Finding{Object: at.Object(), Path: at.Path, Code: code, Severity: code.Severity(), Text: text}
 }
 
 // String returns one line: severity, code, object, field and text.

@@ -8,16 +8,13 @@ import (
 )
 
 func TestFindingString(t *testing.T) {
-	at := model.Origin{
-		Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "shop", Name: "cart", Cluster: "west"},
-		Path:   "spec.backends[0]",
-	}
+	at := model.NewOrigin(model.ObjectRef{Kind: "VirtualNode", Namespace: "shop", Name: "cart", Cluster: "west"}).At("spec.backends[0]")
 	for f, want := range map[model.Finding]string{
 		model.NewFinding(at, model.CodeReferenceNotFound, "VirtualService shop/items does not exist"): "Error ReferenceNotFound VirtualNode shop/cart@west spec.backends[0]: VirtualService shop/items does not exist",
 		model.NewFinding(at.At(""), model.CodeFieldNotImplemented,
 			"x"): "Warning FieldNotImplemented VirtualNode shop/cart@west: x",
 		// the severity of unknown codes is Error
-		model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, "New",
+		model.NewFinding(model.NewOrigin(model.ObjectRef{Kind: "Mesh", Name: "m"}), "New",
 			"x"): "Error New Mesh m: x",
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -34,7 +31,7 @@ func TestFindingString(t *testing.T) {
 
 func TestSortFindings(t *testing.T) {
 	f := func(name, path, text string) model.Finding {
-		return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "K", Name: name}, Path: path},
+		return model.NewFinding(model.NewOrigin(model.ObjectRef{Kind: "K", Name: name}).At(path),
 			model.CodeZeroWeight, text)
 	}
 	want := []model.Finding{f("a", "", "x"), f("a", "", "y"), f("a", "p", "a"), f("b", "", "a")}

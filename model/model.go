@@ -112,7 +112,7 @@ type Backend struct {
 // BackendOrigin returns the origin of a backend of the workload.
 func (w *Workload) BackendOrigin(b Backend) Origin {
 	if b.Object != nil {
-		return Origin{Object: *b.Object, Path: b.Path}
+		return NewOrigin(*b.Object).At(b.Path)
 	}
 	return w.Origin.At(b.Path)
 }

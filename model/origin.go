@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 )
 
@@ -40,14 +41,63 @@ func (r ObjectRef) Compare(o ObjectRef) int {
 }
 
 // Origin is the object and the field that define a model item. Content hashes ignore it, because the position of a
-// route in an object does not affect sidecars.
+// route in an object does not affect sidecars. The zero value has no object. Compare origins with Equal.
 type Origin struct {
-	Object ObjectRef `json:"object,omitzero"`
+	_ [0]func() // makes == invalid, which would compare addresses
+	// object is shared by the items that an object defines: a service of a mesh has a dozen.
+	object *ObjectRef
 	// Path is a field path as the Kubernetes API server prints it: spec.routes[0].httpRoute.match.
-	Path string `json:"path,omitempty"`
+	Path string
 	// Created is the creation time of the object, in Unix seconds, the resolution of the API server; 0 if it is not
-	// known. If several objects claim one name, the oldest is served.
-	Created int64 `json:"-"`
+	// known. If several objects claim one name, the oldest is served. It is not part of the JSON form.
+	Created int64
+}
+
+// NewOrigin returns the origin of what an object defines as a whole.
+func NewOrigin(object ObjectRef) Origin { return Origin{object: &object} }
+
+// IsZero reports whether an origin has no object, no field and no creation time.
+func (o Origin) IsZero() bool { return o.Equal(Origin{}) }
+
+// Object returns the object.
+func (o Origin) Object() ObjectRef {
+	if o.object == nil {
+		return ObjectRef{}
+	}
+	return *o.object
+}
+
+// CreatedAt returns the origin with a creation time of its object, in Unix seconds.
+func (o Origin) CreatedAt(seconds int64) Origin {
+	o.Created = seconds
+	return o
+}
+
+// Equal reports whether two origins have the same object, field and creation time.
+func (o Origin) Equal(other Origin) bool {
+	return (o.object == other.object || o.Object() == other.Object()) && o.Path == other.Path && o.Created == other.Created
+}
+
+// originJSON is the JSON form of an Origin.
+type originJSON struct {
+	Object ObjectRef `json:"object,omitzero"`
+	Path   string    `json:"path,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Origin) MarshalJSON() ([]byte, error) { return json.Marshal(originJSON{o.Object(), o.Path}) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Origin) UnmarshalJSON(text []byte) error {
+	var from originJSON
+	if err := json.Unmarshal(text, &from); err != nil {
+		return err
+	}
+	*o = Origin{Path: from.Path}
+	if from.Object != (ObjectRef{}) {
+		o.object = &from.Object
+	}
+	return nil
 }
 
 // At returns the origin of a field of the same object.
@@ -58,7 +108,7 @@ func (o Origin) At(path string) Origin {
 
 // Compare orders origins by object, then field.
 func (o Origin) Compare(other Origin) int {
-	return firstNonZero(o.Object.Compare(other.Object), strings.Compare(o.Path, other.Path))
+	return firstNonZero(o.Object().Compare(other.Object()), strings.Compare(o.Path, other.Path))
 }
 
 // CompareAge orders origins from old to young, and those of the same age by object and field. It decides which object
@@ -70,9 +120,9 @@ func (o Origin) CompareAge(other Origin) int {
 // String returns the object and the field.
 func (o Origin) String() string {
 	if o.Path == "" {
-		return o.Object.String()
+		return o.Object().String()
 	}
-	return o.Object.String() + " " + o.Path
+	return o.Object().String() + " " + o.Path
 }
 
 func firstNonZero(values ...int) int {

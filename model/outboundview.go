@@ -68,6 +68,11 @@ type Conflict struct {
 	Text   string
 }
 
+// Equal reports whether two conflicts are equal.
+func (c Conflict) Equal(o Conflict) bool {
+	return c.Service == o.Service && c.Code == o.Code && c.Group == o.Group && c.Origin.Equal(o.Origin) && c.Text == o.Text
+}
+
 // OutboundCatalog finds the items that an outbound view consists of. It reports false for items that do not exist.
 type OutboundCatalog interface {
 	Mesh(name string) (Mesh, bool)

@@ -52,7 +52,7 @@ func (v *View) Protect(driver string, supports map[Feature]bool) (View, []Findin
 	outbound, more := v.OutboundView.Protect(driver, supports)
 	out.OutboundView = outbound
 	for i := range more {
-		more[i].Object = v.Workload.Origin.Object
+		more[i].Object = v.Workload.Origin.Object()
 	}
 	return out, SortFindings(append(findings, more...))
 }

@@ -12,7 +12,7 @@ import (
 // it, and a warning.
 func TestProtect(t *testing.T) {
 	at := func(object, path string) model.Origin {
-		return model.Origin{Object: model.ObjectRef{Kind: "K", Name: object}, Path: path}
+		return model.NewOrigin(model.ObjectRef{Kind: "K", Name: object}).At(path)
 	}
 	listener := func(port uint16, tls *model.ServerTLS) model.Inbound {
 		if tls != nil {

@@ -48,7 +48,8 @@ func (ix *Index) Through(v *View, service string) *ObjectRef {
 		return nil
 	}
 	group, _ := ix.ServiceGroup(Key{v.Mesh.Name, ref.Group})
-	return &group.Origin.Object
+	object := group.Origin.Object()
+	return &object
 }
 
 // groupReference returns the reference to a group.

@@ -76,7 +76,7 @@ func FindingsOf(findings []model.Finding, workload model.Origin) []model.Finding
 	out := slices.Clone(findings)
 	for i := range out {
 		if out[i].Object == (model.ObjectRef{}) {
-			out[i].Object = workload.Object
+			out[i].Object = workload.Object()
 		}
 	}
 	return out
@@ -90,7 +90,7 @@ func OriginsOf(origins []model.Origin, workload model.Origin) []model.Origin {
 	}
 	out := slices.Clone(origins)
 	for i, o := range out {
-		if o == (model.Origin{}) {
+		if o.IsZero() {
 			out[i] = workload
 		}
 	}

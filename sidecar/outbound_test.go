@@ -61,7 +61,8 @@ func TestConfigurationHasAllParts(t *testing.T) {
 		var names, texts []string
 		for _, r := range resources {
 			names = append(names, r.Name)
-			if r.Name == "outbound" && !slices.Equal(r.Origins, []model.Origin{{Path: "route"}, {Path: "workload"}}) {
+			want := []model.Origin{{Path: "route"}, {Path: "workload"}}
+			if r.Name == "outbound" && !slices.EqualFunc(r.Origins, want, model.Origin.Equal) {
 				t.Errorf("got origins %v", r.Origins)
 			}
 		}

@@ -39,7 +39,7 @@ func TestProtectedDriverGetsNothingUnprotected(t *testing.T) {
 		Key: model.Key{Name: "d"}, TLS: &model.ClientTLS{Required: true},
 		Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: "h"},
 	}
-	origin := model.Origin{Object: model.ObjectRef{Name: "w"}}
+	origin := model.NewOrigin(model.ObjectRef{Name: "w"})
 	strict := &model.ServerTLS{Mode: model.TLSStrict, Origin: origin}
 	view := &model.View{
 		Workload: model.Workload{Origin: origin},

@@ -181,7 +181,7 @@ func (w word) names(s *engine.State, namespace string) []string {
 		}
 	case w.noun.words[0] == "workload":
 		for _, of := range s.Index.Model.Workloads {
-			add(of.Origin.Object.Namespace, of.Origin.Object.Name)
+			add(of.Origin.Object().Namespace, of.Origin.Object().Name)
 		}
 	}
 	for _, o := range s.Objects {

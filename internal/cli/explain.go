@@ -145,7 +145,7 @@ func answer(state *engine.State, request explain.Request, from, into, namespace 
 		return explain.Into(state, workload, request), nil
 	case workload.Role == model.RoleGateway:
 		return explain.Result{}, fmt.Errorf("%s is a gateway, which sends only the requests of its clients: use --into %s",
-			workload.Origin.Object, from)
+			workload.Origin.Object(), from)
 	}
 	return explain.From(state, workload, request), nil
 }

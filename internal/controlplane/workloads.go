@@ -72,7 +72,7 @@ func (c admissionCache) SelectWorkload(d inject.Dialect, pod *corev1.Pod) (model
 	if err != nil || !found {
 		return model.Workload{}, false, err
 	}
-	if known, ok := c.Workload(key); ok && known.Origin.Object.Namespace == pod.Namespace {
+	if known, ok := c.Workload(key); ok && known.Origin.Object().Namespace == pod.Namespace {
 		return known, true, nil
 	}
 	workload, ok := engine.Compute([]dialect.Dialect{selector}, engine.Settings{}, objects).Index.Workload(key)

@@ -89,7 +89,7 @@ func TestUnsupportedFeaturesBecomeFindings(t *testing.T) {
 // The deliverer must not append to the slice of findings of a driver, which may keep it.
 func TestDriverFindingsAreNotModified(t *testing.T) {
 	kept := make([]model.Finding, 1, 8)
-	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}},
+	kept[0] = model.NewFinding(model.NewOrigin(model.ObjectRef{Kind: "Mesh", Name: "m"}),
 		model.CodeFieldNotImplemented, "finding of the driver")
 	f := newFixture(t)
 	f.SetRenderer(limitedDriver{unsupported: "listener.http", findings: kept})

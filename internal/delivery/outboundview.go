@@ -107,7 +107,7 @@ func (d *Deliverer) renderOutboundViews(
 		}
 		findings, unsupported, err := r.findings, r.unsupported, r.err
 		d.renderOutbound(r, r.published != nil, pending.of(r))
-		differs := !slices.Equal(findings, r.findings) || !slices.Equal(unsupported, r.unsupported) ||
+		differs := !slices.Equal(findings, r.findings) || !slices.EqualFunc(unsupported, r.unsupported, model.Need.Equal) ||
 			fmt.Sprint(err) != fmt.Sprint(r.err)
 		for w := range r.users {
 			changed = changed || differs && w.used

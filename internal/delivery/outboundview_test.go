@@ -142,7 +142,7 @@ func newFaultyFixture(t *testing.T, d faultyOutbound) (*fixture, *[]string) {
 
 // A shift renders the binding of its service only. A NACK of its resource is reported at the workload.
 func TestShiftRendersOneBinding(t *testing.T) {
-	mesh := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
+	mesh := model.NewOrigin(model.ObjectRef{Kind: "Mesh", Name: "m"})
 	finding := model.NewFinding(mesh, model.CodeInvalidField, "x")
 	f, bindings := newFaultyFixture(t, faultyOutbound{finding: finding})
 	if len(*bindings) != 3 {

@@ -45,10 +45,7 @@ func (ledger) Rules(g *incremental.Graph, objects *store.Objects, out *store.Mod
 }
 
 func (r ledgerRule) evaluate(id types.NamespacedName, all []*corev1.ConfigMap) {
-	at := model.Origin{
-		Object:  model.ObjectRef{Kind: "ConfigMap", Namespace: id.Namespace, Name: id.Name},
-		Created: store.CreatedAt(all[0]),
-	}
+	at := model.NewOrigin(model.ObjectRef{Kind: "ConfigMap", Namespace: id.Namespace, Name: id.Name}).CreatedAt(store.CreatedAt(all[0]))
 	r.meshes.Emit(model.Mesh{Name: all[0].Data["mesh"], TrustDomain: "ledger", Origin: at})
 	key := model.Key{Mesh: "m", Name: all[0].Data["workload"]}
 	r.workloads.Emit(model.Workload{Key: key, NodeID: "ledger", Origin: at})
@@ -102,7 +99,7 @@ func TestOlderClaimOfTwoDialectsIsServed(t *testing.T) {
 			s := e.State()
 			w, _ := s.Index.Workload(model.Key{Mesh: "m", Name: "front_a"})
 			m, _ := s.Index.Mesh("m")
-			if w.NodeID != c.workload || m.TrustDomain != c.mesh || w.Origin.Object.String() != c.owner {
+			if w.NodeID != c.workload || m.TrustDomain != c.mesh || w.Origin.Object().String() != c.owner {
 				t.Fatalf("ledger of age %d: got workload %s of %s in mesh of %s", c.ledger, w.NodeID, w.Origin, m.TrustDomain)
 			}
 			for _, f := range s.Findings {

@@ -80,7 +80,7 @@ func (s *State) ServiceOf(mesh, host, namespace string) (model.Service, bool) {
 	called, inCluster := store.ServiceName(host, namespace)
 	for _, service := range s.Index.Services(mesh) {
 		for _, name := range append([]string{service.Name}, service.Aliases...) {
-			own, ok := store.ServiceName(name, service.Origin.Object.Namespace)
+			own, ok := store.ServiceName(name, service.Origin.Object().Namespace)
 			if strings.EqualFold(name, host) || inCluster && ok && own == called {
 				return service, true
 			}

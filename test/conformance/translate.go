@@ -45,7 +45,7 @@ func (c *Case) Translate() Translation {
 func (m Translation) View(name string) (*model.View, error) {
 	var found *model.View
 	for _, v := range m.State.Views {
-		if v.Workload.Name != name && v.Workload.Origin.Object.Name != name {
+		if v.Workload.Name != name && v.Workload.Origin.Object().Name != name {
 			continue
 		}
 		if found != nil {

@@ -276,7 +276,7 @@ func TestRejectedConfigurationFails(t *testing.T) {
 }
 
 func TestFindingsGiveWarning(t *testing.T) {
-	at := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
+	at := model.NewOrigin(model.ObjectRef{Kind: "Mesh", Name: "m"})
 	_, err := countFindings([]model.Finding{
 		model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeFieldNotImplemented, "y"),
 	})

@@ -21,7 +21,7 @@ func callers(s *engine.State, mesh string, matches func(model.Binding, *model.De
 		}
 		for _, o := range view.Outbound {
 			for _, b := range o.Bindings {
-				caller := Caller{Workload: key, Object: view.Workload.Origin.Object, Service: b.Service, Port: o.Port}
+				caller := Caller{Workload: key, Object: view.Workload.Origin.Object(), Service: b.Service, Port: o.Port}
 				if matches(b, nil) {
 					out = append(out, caller)
 				}

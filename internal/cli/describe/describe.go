@@ -92,7 +92,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	view := s.Views[w.Key]
 	out := Workload{
 		Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key),
-		Status: conditions(s, w.Origin.Object),
+		Status: conditions(s, w.Origin.Object()),
 	}
 	out.Drivers = s.Drivers(w.Key, defaultDriver)
 	if w.Pod != nil {
@@ -101,7 +101,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	if len(out.Drivers) == 1 && out.Drivers[0] == defaultDriver {
 		out.Drivers = nil
 	}
-	about := map[model.ObjectRef]bool{w.Origin.Object: true}
+	about := map[model.ObjectRef]bool{w.Origin.Object(): true}
 	for _, in := range view.Inbound {
 		out.Inbound = append(out.Inbound, listenerPort(s, view.Workload, in))
 	}
@@ -140,16 +140,16 @@ type Service struct {
 // OfService describes a service.
 func OfService(s *engine.State, service model.Service) Service {
 	out := Service{
-		Service: service, Status: conditions(s, service.Origin.Object),
+		Service: service, Status: conditions(s, service.Origin.Object()),
 		Names: namesOf(s, names.NewResolver(s), service),
 	}
 	out.Addresses = names.Known(service.Addresses)
-	about := map[model.ObjectRef]bool{service.Origin.Object: true}
+	about := map[model.ObjectRef]bool{service.Origin.Object(): true}
 	for _, router := range s.Index.Model.Routers {
 		if router.Mesh != service.Mesh || router.Name != service.Router {
 			continue
 		}
-		about[router.Origin.Object] = true
+		about[router.Origin.Object()] = true
 		out.Ports = append(out.Ports, routerPorts(s, router)...)
 	}
 	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool {
@@ -183,15 +183,15 @@ type Member struct {
 
 // OfMesh describes a mesh. Its findings are those of all its members.
 func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
-	out := Mesh{Mesh: mesh, Status: conditions(s, mesh.Origin.Object)}
-	about := map[model.ObjectRef]bool{mesh.Origin.Object: true}
+	out := Mesh{Mesh: mesh, Status: conditions(s, mesh.Origin.Object())}
+	about := map[model.ObjectRef]bool{mesh.Origin.Object(): true}
 	m := s.Index.Model
 	for _, w := range m.Workloads {
 		if w.Mesh != mesh.Name {
 			continue
 		}
-		about[w.Origin.Object] = true
-		member := Member{Name: w.Name, Object: w.Origin.Object}
+		about[w.Origin.Object()] = true
+		member := Member{Name: w.Name, Object: w.Origin.Object()}
 		for _, l := range w.Listeners {
 			member.Listens = append(member.Listens, portName(l.Port, l.Protocol))
 		}
@@ -208,13 +208,13 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 		if service.Mesh != mesh.Name {
 			continue
 		}
-		about[service.Origin.Object] = true
+		about[service.Origin.Object()] = true
 		member := Member{
-			Name: service.Name, Object: service.Origin.Object, Names: namesOf(s, resolver, service),
+			Name: service.Name, Object: service.Origin.Object(), Names: namesOf(s, resolver, service),
 		}
 		for _, r := range m.Routers {
 			if r.Mesh == mesh.Name && r.Name == service.Router {
-				about[r.Origin.Object] = true
+				about[r.Origin.Object()] = true
 				for _, p := range r.Ports {
 					member.Listens = append(member.Listens, portName(p.Port, p.Protocol))
 				}

@@ -32,7 +32,7 @@ func namesOf(s *engine.State, r *names.Resolver, service model.Service) []Name {
 		isBackend := s.Index.MayReach(w, service.Name)
 		if w.Mesh == service.Mesh && isBackend {
 			mode := cmp.Or(w.DNS, model.DNSUnresolved)
-			clients[mode] = append(clients[mode], w.Origin.Object)
+			clients[mode] = append(clients[mode], w.Origin.Object())
 		}
 	}
 	if len(clients) == 0 {

@@ -48,7 +48,7 @@ func OfObject(s *engine.State, o client.Object) Object {
 		ObjectRef: ref, Status: conditions(s, ref), Findings: findingsAbout(s, map[model.ObjectRef]bool{ref: true}),
 	}
 	item := func(mesh, kind, name string, at model.Origin) {
-		if at.Object == ref {
+		if at.Object() == ref {
 			out.Items = append(out.Items, Item{mesh, kind, name, at.Path})
 		}
 	}
@@ -63,7 +63,7 @@ func OfObject(s *engine.State, o client.Object) Object {
 		item(r.Mesh, "router", r.Name, r.Origin)
 		for _, route := range r.Routes {
 			item(r.Mesh, "route", r.Name+" "+route.Name, route.Origin)
-			if route.Origin.Object == ref {
+			if route.Origin.Object() == ref {
 				out.Routes = append(out.Routes, routeOf(s, r.Mesh, route))
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // Text writes the description as text.
 func (d Router) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to its services get no route")
 	if len(d.Gateways) > 0 {

@@ -27,18 +27,18 @@ type Router struct {
 func OfRouter(s *engine.State, router model.Router) Router {
 	out := Router{
 		Mesh: router.Mesh, Name: router.Name, Origin: router.Origin, Ports: routerPorts(s, router),
-		Status:   conditions(s, router.Origin.Object),
-		Findings: findingsAbout(s, map[model.ObjectRef]bool{router.Origin.Object: true}),
+		Status:   conditions(s, router.Origin.Object()),
+		Findings: findingsAbout(s, map[model.ObjectRef]bool{router.Origin.Object(): true}),
 	}
 	for _, v := range s.Index.Model.Services {
 		if v.Mesh == router.Mesh && v.Router == router.Name {
-			out.Services = append(out.Services, Member{Name: v.Name, Object: v.Origin.Object})
+			out.Services = append(out.Services, Member{Name: v.Name, Object: v.Origin.Object()})
 		}
 	}
 	for _, w := range s.Index.Model.Workloads {
 		listens := slices.ContainsFunc(w.Listeners, func(l model.Listener) bool { return l.Router == router.Name })
 		if w.Mesh == router.Mesh && listens {
-			out.Gateways = append(out.Gateways, Member{Name: w.Name, Object: w.Origin.Object})
+			out.Gateways = append(out.Gateways, Member{Name: w.Name, Object: w.Origin.Object()})
 			out.Ports = append(out.Ports, listenerPorts(s, w, router)...)
 		}
 	}

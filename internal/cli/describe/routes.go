@@ -24,7 +24,7 @@ func routeOf(s *engine.State, mesh string, r model.Route) Route {
 		out.Service = &ServiceTarget{ServiceTarget: *target}
 		for _, v := range s.Index.Model.Services {
 			if v.Mesh == mesh && v.Name == target.Service {
-				out.Service.Object = v.Origin.Object
+				out.Service.Object = v.Origin.Object()
 			}
 		}
 		return out
@@ -34,9 +34,9 @@ func routeOf(s *engine.State, mesh string, r model.Route) Route {
 		total += t.Weight
 	}
 	for _, t := range r.Action.Destinations {
-		target := Target{Destination: t.Destination, Object: t.Origin.Object, Share: phrases.Share(t.Weight, total)}
+		target := Target{Destination: t.Destination, Object: t.Origin.Object(), Share: phrases.Share(t.Weight, total)}
 		if d, ok := destination(s, mesh, t.Destination); ok {
-			target.Port, target.Object = d.Port, d.Origin.Object
+			target.Port, target.Object = d.Port, d.Origin.Object()
 		}
 		out.Targets = append(out.Targets, target)
 	}

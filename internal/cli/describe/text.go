@@ -40,7 +40,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	if d.Pod != nil {
 		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
 	}
-	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name), s.Bold(d.Mesh))
 	if d.Role == model.RoleGateway {
 		p.WriteString("gateway: requests of clients outside the mesh go to services of the mesh\n")
 	} else {
@@ -87,7 +87,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 // Text writes the description as text.
 func (d Service) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.names(d.Names)
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to this service get no route")
@@ -101,7 +101,7 @@ func (d Service) Text(w io.Writer, s terminal.Style) error {
 // Text writes the description as text.
 func (d Mesh) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name))
+	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name))
 	fmt.Fprintf(p, "trust domain %s; undeclared destinations: %s; addresses: %s\n", d.TrustDomain, d.Egress,
 		cmp.Or(string(d.Family), "IPv6 and IPv4"))
 	p.heading("Workloads")

@@ -23,7 +23,7 @@ type resolution struct {
 
 // resolve returns how a host name resolves. live is true if the state is that of a cluster, with all of its Services.
 func resolve(s *engine.State, from lookup.Workload, host string, live bool) resolution {
-	resolver, namespace := names.NewResolver(s), from.Origin.Object.Namespace
+	resolver, namespace := names.NewResolver(s), from.Origin.Object().Namespace
 	host = strings.TrimSuffix(host, ".")
 	service, ok := s.ServiceOf(from.Mesh, host, namespace)
 	if registered, is := resolveRegistered(s, from, host); !ok && is {

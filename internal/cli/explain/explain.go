@@ -104,7 +104,7 @@ func reasons(view *model.View, d model.Decision) []model.Step {
 	steps := slices.Clone(d.Steps)
 	for i, step := range steps {
 		for _, r := range routes(view) {
-			if r.Origin != step.Origin || step.Text != "route "+r.Name+" does not match" {
+			if !r.Origin.Equal(step.Origin) || step.Text != "route "+r.Name+" does not match" {
 				continue
 			}
 			var failed []string
@@ -135,15 +135,15 @@ func routes(view *model.View) []model.Route {
 
 // about returns the findings about objects on the path of the request.
 func about(s *engine.State, a Result) []model.Finding {
-	involved := map[model.ObjectRef]bool{a.Workload.Origin.Object: true}
+	involved := map[model.ObjectRef]bool{a.Workload.Origin.Object(): true}
 	note := func(d model.Decision) {
 		for _, step := range d.Steps {
-			involved[step.Origin.Object] = true
+			involved[step.Origin.Object()] = true
 		}
 	}
 	note(a.Decision)
 	for _, t := range a.Targets {
-		involved[t.Origin.Object] = true
+		involved[t.Origin.Object()] = true
 		for _, r := range t.Receivers {
 			if r.InboundDecision != nil {
 				note(*r.InboundDecision)

@@ -92,7 +92,7 @@ func (a *Result) addOwner(s *engine.State) {
 	if len(a.Decision.Steps) == 0 {
 		return
 	}
-	ref := a.Decision.Steps[len(a.Decision.Steps)-1].Origin.Object
+	ref := a.Decision.Steps[len(a.Decision.Steps)-1].Origin.Object()
 	for _, o := range s.Objects {
 		if o.GetNamespace() != ref.Namespace || o.GetName() != ref.Name || dialect.RefOf(o) != ref {
 			continue

@@ -44,7 +44,7 @@ func (a *Result) target(find *finder, view *model.View, t model.WeightedDestinat
 	d, _ := view.Destination(t.Destination)
 	out.Port, out.Protocol, out.Found, out.Health = d.Port, d.Protocol, d.Discovery, phrases.Health(d)
 	var empty bool
-	out.Receivers, empty = find.receivers(d, a.Workload.Origin.Object.Namespace)
+	out.Receivers, empty = find.receivers(d, a.Workload.Origin.Object().Namespace)
 	if empty {
 		out.Failure = failureOf(model.Unavailable, a.Request)
 	}
@@ -86,7 +86,7 @@ func (f *finder) empty(w lookup.Workload, view *engine.View, d model.Decision) [
 	var out []string
 	for _, t := range d.Targets {
 		to, _ := view.Destination(t.Destination)
-		if _, none := f.receivers(to, w.Origin.Object.Namespace); none {
+		if _, none := f.receivers(to, w.Origin.Object().Namespace); none {
 			out = append(out, t.Destination)
 		}
 	}

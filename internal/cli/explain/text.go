@@ -22,7 +22,7 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 	if a.Inbound {
 		preposition = "into"
 	}
-	subject := a.Workload.Origin.Object.String()
+	subject := a.Workload.Origin.Object().String()
 	if a.Workload.Pod != nil {
 		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name +
 			", an instance of " + subject
@@ -116,7 +116,7 @@ func steps(b *strings.Builder, s terminal.Style, indent string, d model.Decision
 	table := terminal.Table{Indent: indent}
 	for i, step := range d.Steps {
 		origin := ""
-		if step.Origin.Object.Name != "" {
+		if step.Origin.Object().Name != "" {
 			origin = s.Dim(step.Origin.String())
 		}
 		table.Row(s.Dim(strconv.Itoa(i+1)), step.Text, origin)

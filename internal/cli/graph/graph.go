@@ -180,7 +180,7 @@ func (b *builder) mesh(mesh string) {
 }
 
 func (b *builder) workload(w model.Workload) {
-	n := Node{ID: "workload " + w.Name, Kind: Workload, Name: w.Name, Object: w.Origin.Object}
+	n := Node{ID: "workload " + w.Name, Kind: Workload, Name: w.Name, Object: w.Origin.Object()}
 	if w.Role == model.RoleGateway {
 		n.Kind = Gateway
 	}
@@ -218,7 +218,7 @@ func (b *builder) routesToServices(gateway string, view *engine.View) {
 	var added []model.Origin
 	for _, in := range view.Inbound {
 		for _, route := range in.Routes {
-			if route.Action.Service == nil || slices.Contains(added, route.Origin) {
+			if route.Action.Service == nil || slices.ContainsFunc(added, route.Origin.Equal) {
 				continue
 			}
 			added = append(added, route.Origin)
@@ -231,7 +231,7 @@ func (b *builder) routesToServices(gateway string, view *engine.View) {
 }
 
 func (b *builder) service(service model.Service, r model.Router, destinations map[string]model.Destination) {
-	n := Node{ID: "service " + service.Name, Kind: Service, Name: service.Name, Object: service.Origin.Object}
+	n := Node{ID: "service " + service.Name, Kind: Service, Name: service.Name, Object: service.Origin.Object()}
 	for _, p := range r.Ports {
 		n.Ports = append(n.Ports, fmt.Sprintf("%d %s", p.Port, p.Protocol))
 	}
@@ -249,7 +249,7 @@ func (b *builder) service(service model.Service, r model.Router, destinations ma
 			to := "workload " + d.Workload
 			if d.Workload == "" {
 				to = "address " + d.Name
-				b.add(Node{ID: to, Kind: Address, Name: d.Name, Object: d.Origin.Object})
+				b.add(Node{ID: to, Kind: Address, Name: d.Name, Object: d.Origin.Object()})
 			}
 			e := b.edge(n.ID, to)
 			e.routeCount = len(r.Routes)

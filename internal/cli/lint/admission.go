@@ -60,7 +60,7 @@ func refusals(o client.Object, denial error) []model.Finding {
 	case errors.As(denial, &refusal):
 		return refusal.Findings
 	}
-	return []model.Finding{model.NewFinding(model.Origin{Object: dialect.RefOf(o)}, model.CodeRefused, denial.Error())}
+	return []model.Finding{model.NewFinding(model.NewOrigin(dialect.RefOf(o)), model.CodeRefused, denial.Error())}
 }
 
 // selection are the codes of findings about an object that not exactly one Mesh or gateway selects.

@@ -14,7 +14,7 @@ func hiddenRoutes(state *engine.State) []model.Finding {
 	for _, router := range state.Index.Model.Routers {
 		for i, route := range router.Routes {
 			for _, first := range router.Routes[:i] {
-				if first.Origin.Object == route.Origin.Object && first.Origin.Path != route.Origin.Path && hides(first, route) {
+				if first.Origin.Object() == route.Origin.Object() && first.Origin.Path != route.Origin.Path && hides(first, route) {
 					out = append(out, model.NewFinding(route.Origin, model.CodeHiddenRoute, fmt.Sprintf(
 						"no request reaches the route: %s takes precedence, and matches all that this route matches", nameOf(first))))
 					break

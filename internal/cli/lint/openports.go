@@ -22,14 +22,14 @@ import (
 func closedPorts(state *engine.State, selectors []podSelector, objects []client.Object) []model.Finding {
 	selected := map[model.ObjectRef][]*corev1.Pod{}
 	for _, s := range selectors {
-		selected[s.at.Object] = s.selected
+		selected[s.at.Object()] = s.selected
 	}
 	var out []model.Finding
 	for _, w := range state.Index.Model.Workloads {
 		if w.Role == model.RoleGateway {
 			continue
 		}
-		ports, who := containerPorts(selected[w.Origin.Object])
+		ports, who := containerPorts(selected[w.Origin.Object()])
 		if len(ports) == 0 {
 			continue
 		}
@@ -57,7 +57,7 @@ func closedServicePorts(state *engine.State, objects []client.Object) []model.Fi
 		if !used[d.Key] {
 			continue
 		}
-		name, inCluster := store.ServiceName(d.Discovery.Hostname, d.Origin.Object.Namespace)
+		name, inCluster := store.ServiceName(d.Discovery.Hostname, d.Origin.Object().Namespace)
 		service := services[name]
 		if !inCluster || service == nil || service.Spec.ClusterIP == corev1.ClusterIPNone ||
 			service.Spec.Type == corev1.ServiceTypeExternalName {

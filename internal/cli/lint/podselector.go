@@ -52,7 +52,7 @@ func podSelectors(dialects []dialect.Dialect, objects []client.Object) []podSele
 			if selector == nil || err != nil || len(pods) == 0 {
 				continue
 			}
-			s := podSelector{at: model.Origin{Object: dialect.RefOf(o), Path: path}, selector: selector, pods: pods}
+			s := podSelector{at: model.NewOrigin(dialect.RefOf(o)).At(path), selector: selector, pods: pods}
 			for _, pod := range pods {
 				if compiled.Matches(labels.Set(pod.Labels)) {
 					s.selected = append(s.selected, pod)
@@ -94,10 +94,10 @@ func (s podSelector) unmatched() model.Finding {
 		}
 		at := s.at.At(manifest.PathOf(s.at.Path+".matchLabels", wrong[0]))
 		return model.NewFinding(at, model.CodeNoPods, fmt.Sprintf("no pod of namespace %s has the label %s=%s. Did you mean %s=%s, of %s?",
-			s.at.Object.Namespace, wrong[0], s.selector.MatchLabels[wrong[0]], key, value, manifest.WorkloadOf(pod)))
+			s.at.Object().Namespace, wrong[0], s.selector.MatchLabels[wrong[0]], key, value, manifest.WorkloadOf(pod)))
 	}
 	return model.NewFinding(s.at, model.CodeNoPods, fmt.Sprintf("no pod or workload of namespace %s in the files matches %s",
-		s.at.Object.Namespace, metav1.FormatLabelSelector(s.selector)))
+		s.at.Object().Namespace, metav1.FormatLabelSelector(s.selector)))
 }
 
 // unequal lists the labels of a selector that other labels do not have.

@@ -80,7 +80,7 @@ func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document,
 			if wrong[fault.Field] && fault.Type != field.ErrorTypeTypeInvalid {
 				continue // such a value violates the other rules of the field, too
 			}
-			at := model.Origin{Object: d.Ref, Path: strings.TrimPrefix(fault.Field, "<nil>")}
+			at := model.NewOrigin(d.Ref).At(strings.TrimPrefix(fault.Field, "<nil>"))
 			text := reason(fault)
 			if i := slices.IndexFunc(repaired, func(f manifest.Fault) bool {
 				return f.Document == d && f.Path == at.Path && f.Code == model.CodeUnreadable

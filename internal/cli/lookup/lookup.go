@@ -53,12 +53,12 @@ func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 	all := s.Index.Model.Workloads
 	for _, matches := range []func(model.Workload) bool{
 		func(w model.Workload) bool { return w.Key.String() == name || w.NodeID != "" && w.NodeID == name },
-		func(w model.Workload) bool { return objectName(w.Origin.Object) == name },
+		func(w model.Workload) bool { return objectName(w.Origin.Object()) == name },
 		func(w model.Workload) bool {
-			return w.Origin.Object.Namespace == namespace && w.Origin.Object.Name == name
+			return w.Origin.Object().Namespace == namespace && w.Origin.Object().Name == name
 		},
 		func(w model.Workload) bool { return w.Name == name },
-		func(w model.Workload) bool { return w.Origin.Object.Name == name },
+		func(w model.Workload) bool { return w.Origin.Object().Name == name },
 	} {
 		found := slices.DeleteFunc(slices.Clone(all), func(w model.Workload) bool { return !matches(w) })
 		if len(found) == 1 {
@@ -115,12 +115,12 @@ func FindService(s *engine.State, name, namespace string) (model.Service, error)
 	all := s.Index.Model.Services
 	for _, matches := range []func(model.Service) bool{
 		func(v model.Service) bool { return v.Key.String() == name },
-		func(v model.Service) bool { return objectName(v.Origin.Object) == name },
+		func(v model.Service) bool { return objectName(v.Origin.Object()) == name },
 		func(v model.Service) bool {
-			return v.Origin.Object.Namespace == namespace && v.Origin.Object.Name == name
+			return v.Origin.Object().Namespace == namespace && v.Origin.Object().Name == name
 		},
 		func(v model.Service) bool { return v.Name == name || slices.Contains(v.Aliases, name) },
-		func(v model.Service) bool { return v.Origin.Object.Name == name },
+		func(v model.Service) bool { return v.Origin.Object().Name == name },
 	} {
 		found := slices.DeleteFunc(slices.Clone(all), func(v model.Service) bool { return !matches(v) })
 		if len(found) == 1 {
@@ -145,7 +145,7 @@ func FindService(s *engine.State, name, namespace string) (model.Service, error)
 func FindMesh(s *engine.State, name string) (model.Mesh, error) {
 	var names []string
 	for _, m := range s.Index.Model.Meshes {
-		if m.Name == name || m.Origin.Object.Name == name {
+		if m.Name == name || m.Origin.Object().Name == name {
 			return m, nil
 		}
 		names = append(names, m.Name)
@@ -158,7 +158,7 @@ func objectName(o model.ObjectRef) string { return o.Namespace + "/" + o.Name }
 func list(all []model.Workload) string {
 	var names []string
 	for _, w := range all[:min(len(all), maxListed)] {
-		names = append(names, objectName(w.Origin.Object))
+		names = append(names, objectName(w.Origin.Object()))
 	}
 	if len(all) > maxListed {
 		names = append(names, "...")

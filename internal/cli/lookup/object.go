@@ -19,12 +19,12 @@ func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 	all := s.Index.Model.Routers
 	for _, matches := range []func(model.Router) bool{
 		func(r model.Router) bool { return r.Key.String() == name },
-		func(r model.Router) bool { return objectName(r.Origin.Object) == name },
+		func(r model.Router) bool { return objectName(r.Origin.Object()) == name },
 		func(r model.Router) bool {
-			return r.Origin.Object.Namespace == namespace && r.Origin.Object.Name == name
+			return r.Origin.Object().Namespace == namespace && r.Origin.Object().Name == name
 		},
 		func(r model.Router) bool { return r.Name == name },
-		func(r model.Router) bool { return r.Origin.Object.Name == name },
+		func(r model.Router) bool { return r.Origin.Object().Name == name },
 	} {
 		found := slices.DeleteFunc(slices.Clone(all), func(r model.Router) bool { return !matches(r) })
 		if len(found) == 1 {
@@ -36,7 +36,7 @@ func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 	}
 	var names []string
 	for _, r := range all[:min(len(all), maxListed)] {
-		names = append(names, objectName(r.Origin.Object))
+		names = append(names, objectName(r.Origin.Object()))
 	}
 	if len(names) == 0 {
 		names = []string{"none"}
@@ -72,16 +72,16 @@ type Item struct {
 func ItemOf(s *engine.State, ref model.ObjectRef) Item {
 	var out Item
 	m := s.Index.Model
-	if i := slices.IndexFunc(m.Workloads, func(w model.Workload) bool { return w.Origin.Object == ref }); i >= 0 {
+	if i := slices.IndexFunc(m.Workloads, func(w model.Workload) bool { return w.Origin.Object() == ref }); i >= 0 {
 		out.Workload = &m.Workloads[i]
 	}
-	if i := slices.IndexFunc(m.Services, func(v model.Service) bool { return v.Origin.Object == ref }); i >= 0 {
+	if i := slices.IndexFunc(m.Services, func(v model.Service) bool { return v.Origin.Object() == ref }); i >= 0 {
 		out.Service = &m.Services[i]
 	}
-	if i := slices.IndexFunc(m.Routers, func(r model.Router) bool { return r.Origin.Object == ref }); i >= 0 {
+	if i := slices.IndexFunc(m.Routers, func(r model.Router) bool { return r.Origin.Object() == ref }); i >= 0 {
 		out.Router = &m.Routers[i]
 	}
-	if i := slices.IndexFunc(m.Meshes, func(mesh model.Mesh) bool { return mesh.Origin.Object == ref }); i >= 0 {
+	if i := slices.IndexFunc(m.Meshes, func(mesh model.Mesh) bool { return mesh.Origin.Object() == ref }); i >= 0 {
 		out.Mesh = &m.Meshes[i]
 	}
 	return out

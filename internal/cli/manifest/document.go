@@ -159,7 +159,7 @@ func (d *Document) repeated(node *yaml.Node, path string) []Fault {
 func (d *Document) fault(path string, code model.Code, format string, args ...any) Fault {
 	return Fault{
 		Document: d,
-		Finding:  model.NewFinding(model.Origin{Object: d.Ref, Path: path}, code, fmt.Sprintf(format, args...)),
+		Finding:  model.NewFinding(model.NewOrigin(d.Ref).At(path), code, fmt.Sprintf(format, args...)),
 	}
 }
 

@@ -95,11 +95,11 @@ func (r *Resolver) InCluster(service model.Service) Answer {
 
 func (r *Resolver) inCluster(service model.Service) Answer {
 	for _, host := range Of(service) {
-		at, ok := r.Service(host, service.Origin.Object.Namespace)
+		at, ok := r.Service(host, service.Origin.Object().Namespace)
 		if !ok {
 			continue
 		}
-		cluster := r.services[types.NamespacedName{Namespace: at.Object.Namespace, Name: at.Object.Name}]
+		cluster := r.services[types.NamespacedName{Namespace: at.Object().Namespace, Name: at.Object().Name}]
 		switch {
 		case len(service.Addresses) > 0:
 			return Answer{Kind: ClusterIP, Addresses: Known(service.Addresses), Of: at}
@@ -122,7 +122,7 @@ func (r *Resolver) inCluster(service model.Service) Answer {
 // Service returns the Service that a host name refers to in the cluster's DNS, as a pod of a namespace writes it.
 func (r *Resolver) Service(host, namespace string) (model.Origin, bool) {
 	name, ok := store.ServiceName(host, namespace)
-	at := model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: name.Namespace, Name: name.Name}}
+	at := model.NewOrigin(model.ObjectRef{Kind: "Service", Namespace: name.Namespace, Name: name.Name})
 	return at, ok && r.services[name] != nil
 }
 
@@ -181,7 +181,7 @@ func (a Answer) Value() string {
 
 // Source describes who answers, and what the cluster knows.
 func (a Answer) Source() string {
-	object := a.Of.Object.String()
+	object := a.Of.Object().String()
 	known := map[Kind]string{
 		ClusterIP: object, ExternalName: object, Pods: "headless " + object, Hostname: "hostname of " + object,
 		None: "no Service has this name",

@@ -36,7 +36,7 @@ func (p *Plan) Description(o *unstructured.Unstructured) Description {
 	out := Description{Object: refOf(key), Description: p.Describe(o)}
 	out.Waiting = nil // it is the state of a cluster
 	if source, planned := p.Sources[key]; planned {
-		out.Source = &model.Origin{Object: refOf(source.Object), Path: source.Path}
+		out.Source = new(model.NewOrigin(refOf(source.Object)).At(source.Path))
 	}
 	return out
 }

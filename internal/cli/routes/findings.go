@@ -62,7 +62,7 @@ func (p *Plan) Source(ref model.ObjectRef) (*manifest.Document, model.Origin, bo
 			}
 			source = above
 		}
-		return p.byKey[source.Object], model.Origin{Object: refOf(source.Object), Path: source.Path}, true
+		return p.byKey[source.Object], model.NewOrigin(refOf(source.Object)).At(source.Path), true
 	}
 	return nil, model.Origin{}, false
 }
@@ -91,6 +91,6 @@ func (p *Plan) finding(key controller.ObjectKey, path string, code model.Code, t
 			path = ""
 		}
 	}
-	at := model.Origin{Object: refOf(key), Path: path}
+	at := model.NewOrigin(refOf(key)).At(path)
 	return manifest.Fault{Document: p.byKey[key], Finding: model.NewFinding(at, code, text)}
 }

@@ -106,7 +106,7 @@ func (p *Plan) decode(d *manifest.Document) bool {
 		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
-		p.Faults = append(p.Faults, manifest.Fault{Document: d, Finding: model.NewFinding(model.Origin{Object: d.Ref, Path: path},
+		p.Faults = append(p.Faults, manifest.Fault{Document: d, Finding: model.NewFinding(model.NewOrigin(d.Ref).At(path),
 			model.CodeUnknownField, fmt.Sprintf("unknown field of %s; the API server refuses or drops it", d.GVK.Kind))})
 	}
 	return true

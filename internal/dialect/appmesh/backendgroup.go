@@ -95,7 +95,7 @@ func (t *groupRule) members(group *nameClaim, refs []api.VirtualServiceReference
 
 // memberID returns the namespace and name of a member.
 func memberID(group *nameClaim, ref api.VirtualServiceReference) types.NamespacedName {
-	return types.NamespacedName{Namespace: cmp.Or(deref(ref.Namespace), group.origin.Object.Namespace), Name: ref.Name}
+	return types.NamespacedName{Namespace: cmp.Or(deref(ref.Namespace), group.origin.Object().Namespace), Name: ref.Name}
 }
 
 // addNamespace adds all VirtualServices of a mesh in a namespace.

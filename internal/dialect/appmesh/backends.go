@@ -146,7 +146,7 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 			indexes[key] = i
 		}
 		vs := b.VirtualService
-		at := model.Origin{Object: model.ObjectRef{Namespace: list.namespace}, Path: path}
+		at := model.NewOrigin(model.ObjectRef{Namespace: list.namespace}).At(path)
 		r := serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN)
 		target, f := t.services.find(list.mesh, r)
 		var name string
@@ -185,7 +185,7 @@ func (to *resolver) missing(mesh string, r reference) string {
 	if !r.hasName {
 		return ""
 	}
-	id := types.NamespacedName{Namespace: cmp.Or(r.namespace, r.at.Object.Namespace), Name: r.name}
+	id := types.NamespacedName{Namespace: cmp.Or(r.namespace, r.at.Object().Namespace), Name: r.name}
 	if _, exists := to.byObject.ReadFirst(id); exists {
 		return ""
 	}

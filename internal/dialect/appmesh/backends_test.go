@@ -38,7 +38,7 @@ func TestMissingBackend(t *testing.T) {
 					t.Errorf("%s: got backends %q, want %q", w.Name, got, c.want)
 				}
 				missing := slices.ContainsFunc(findings, func(f model.Finding) bool {
-					return f.Object == w.Origin.Object && f.Code == model.CodeReferenceNotFound &&
+					return f.Object == w.Origin.Object() && f.Code == model.CodeReferenceNotFound &&
 						f.Path == "spec.backends[1].virtualService.virtualServiceRef"
 				})
 				if !missing {

@@ -12,7 +12,7 @@ func (t *translator) backendDefaults(object model.Origin, defaults *api.BackendD
 	if defaults == nil {
 		return nil
 	}
-	sources := certificateSources{t.settings, object.Object.Namespace}
+	sources := certificateSources{t.settings, object.Object().Namespace}
 	policy, faults := sources.clientPolicy("spec.backendDefaults.clientPolicy.tls", defaults.ClientPolicy)
 	for _, f := range faults {
 		t.reportFault(object, f)

@@ -17,7 +17,7 @@ func (Dialect) Statuses(objects []client.Object,
 		byObject[f.Object] = append(byObject[f.Object], f)
 	}
 	return func(o client.Object, now time.Time) client.Object {
-		ref := originOf(kindOf(o), o).Object
+		ref := originOf(kindOf(o), o).Object()
 		return Status(o, meshes[ref], byObject[ref], now)
 	}
 }

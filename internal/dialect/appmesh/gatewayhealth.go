@@ -104,7 +104,7 @@ func (t *gatewayRule) meshCertificates(l model.Listener) []*model.Certificate {
 	if v.TrustSecret.Provider != model.ProviderMesh {
 		return nil
 	}
-	pods := t.settings.identities(l.Origin.Object.Namespace).prefix
+	pods := t.settings.identities(l.Origin.Object().Namespace).prefix
 	for _, name := range v.Names {
 		if strings.HasPrefix(name, pods) {
 			out = append(out, &model.Certificate{Secret: model.Secret{Provider: model.ProviderMesh, Name: name}})

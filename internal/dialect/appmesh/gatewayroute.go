@@ -130,7 +130,7 @@ func (t *gatewayRouteRule) inMesh(m *meshMember[*api.GatewayRoute], at model.Ori
 	if g.key.Mesh == m.key.Mesh {
 		return g, true
 	}
-	t.report(at, model.CodeOtherMesh, "%s belongs to mesh %s, not to mesh %s", g.origin.Object, g.key.Mesh, m.key.Mesh)
+	t.report(at, model.CodeOtherMesh, "%s belongs to mesh %s, not to mesh %s", g.origin.Object(), g.key.Mesh, m.key.Mesh)
 	return servedGateway{}, false
 }
 
@@ -142,9 +142,9 @@ func (t *gatewayRouteRule) gatewayListens(r model.Route, g servedGateway) bool {
 		return true
 	case r.Port != 0:
 		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField, "%s has no %s listener on port %d",
-			g.origin.Object, r.Protocol, r.Port)
+			g.origin.Object(), r.Protocol, r.Port)
 	default:
-		t.report(r.Origin, model.CodeInvalidField, "%s has no %s listener", g.origin.Object, r.Protocol)
+		t.report(r.Origin, model.CodeInvalidField, "%s has no %s listener", g.origin.Object(), r.Protocol)
 	}
 	return false
 }

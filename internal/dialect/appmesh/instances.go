@@ -86,7 +86,7 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 }
 
 func (t *translator) reportWithoutProxy(gateway model.ObjectRef, names []string) {
-	t.report(model.Origin{Object: gateway, Path: "spec.podSelector"}, model.CodeNoProxy,
+	t.report(model.NewOrigin(gateway).At("spec.podSelector"), model.CodeNoProxy,
 		"pod %s has no proxy: a pod of a VirtualGateway needs a container with the name %s, and injection when it is created",
 		abbreviate(names), gatewayContainer)
 }
@@ -98,15 +98,13 @@ type bypass struct {
 }
 
 func (t *translator) reportBypass(of bypass, names []string) {
-	t.report(model.Origin{Object: of.object, Path: "spec.podSelector"}, model.CodeBypass,
+	t.report(model.NewOrigin(of.object).At("spec.podSelector"), model.CodeBypass,
 		"pod %s bypasses its sidecar: %s", abbreviate(names), of.text)
 }
 
 func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
 	pods := abbreviate(names)
-	older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{
-		Object: pair.younger, Path: "spec.podSelector",
-	}
+	older, younger := model.NewOrigin(pair.older).At("spec.podSelector"), model.NewOrigin(pair.younger).At("spec.podSelector")
 	t.warn(older, model.CodeSelectorConflict,
 		"pod %s is also selected by %s; it belongs to this object, which is older", pods, pair.younger)
 	t.report(younger, model.CodeSelectorConflict,
@@ -141,13 +139,13 @@ func (t *podRule) instance(pod *store.Pod) {
 	t.endpoints.Emit(t.endpoint(found[0], pod))
 	t.checkIdentity(found[0], pod)
 	if found[0].gateway && !pod.HasProxy() {
-		t.withoutProxy.Emit(found[0].origin.Object, pod.Name)
+		t.withoutProxy.Emit(found[0].origin.Object(), pod.Name)
 	}
 	if text := pod.Settings().Bypass; text != "" {
-		t.bypassing.Emit(bypass{found[0].origin.Object, text}, pod.Name)
+		t.bypassing.Emit(bypass{found[0].origin.Object(), text}, pod.Name)
 	}
 	for _, younger := range found[1:] {
-		t.sharedPods.Emit(selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
+		t.sharedPods.Emit(selectorConflict{found[0].origin.Object(), younger.origin.Object()}, pod.Name)
 	}
 }
 

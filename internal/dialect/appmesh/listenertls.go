@@ -38,7 +38,7 @@ func (t *translator) listenerTLS(at model.Origin, l *api.VirtualGatewayListenerT
 			at.Path + path + f.path, f.code, severity, f.text + "; the listener accepts no TLS connections",
 		})
 	}
-	sources := certificateSources{t.settings, at.Object.Namespace}
+	sources := certificateSources{t.settings, at.Object().Namespace}
 	certificate, f := sources.certificate(l.Certificate.File, l.Certificate.SDS, l.Certificate.ACM)
 	out.Certificate = certificate
 	if f != nil {

@@ -61,7 +61,7 @@ func (t *memberRule) memberOf(at model.Origin, ref *api.MeshReference) (mesh str
 		return "", false
 	}
 	owner, _ := t.owners.ReadFirst(mesh)
-	t.members.Emit(at.Object, sharedMesh(mesh, owner))
+	t.members.Emit(at.Object(), sharedMesh(mesh, owner))
 	return mesh, true
 }
 
@@ -73,15 +73,15 @@ func (t *membership) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 		return t.selectedMesh(at)
 	}
 	all := t.meshes.Read(allKey{})
-	i := slices.IndexFunc(all, func(m meshEntry) bool { return m.origin.Object.Name == ref.Name })
+	i := slices.IndexFunc(all, func(m meshEntry) bool { return m.origin.Object().Name == ref.Name })
 	if i < 0 {
 		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)
 	}
-	if all[i].uid != ref.UID && !t.selectsNamespace(all[i], at.Object.Namespace) {
+	if all[i].uid != ref.UID && !t.selectsNamespace(all[i], at.Object().Namespace) {
 		return "", findingf(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
 			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q; the existing one has uid %q and is not the only Mesh that selects namespace %s; "+
 				"change the namespaceSelectors so that it is, or delete the object and create it again without spec.meshRef",
-			ref.Name, ref.UID, all[i].uid, at.Object.Namespace)
+			ref.Name, ref.UID, all[i].uid, at.Object().Namespace)
 	}
 	return all[i].served(at.At("spec.meshRef"))
 }
@@ -90,30 +90,30 @@ func (t *membership) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 // an earlier Mesh with the same name belong to this one. App Mesh required users to recreate them.
 func (t *membership) selectsNamespace(m meshEntry, namespace string) bool {
 	found := t.meshesSelecting(namespace)
-	return len(found) == 1 && found[0].origin == m.origin
+	return len(found) == 1 && found[0].origin.Equal(m.origin)
 }
 
 func (t *membership) selectedMesh(at model.Origin) (string, *model.Finding) {
-	found := t.meshesSelecting(at.Object.Namespace)
+	found := t.meshesSelecting(at.Object().Namespace)
 	switch len(found) {
 	case 0:
-		return "", findingf(at, model.CodeNoMesh, "no Mesh selects namespace %s", at.Object.Namespace)
+		return "", findingf(at, model.CodeNoMesh, "no Mesh selects namespace %s", at.Object().Namespace)
 	case 1:
 		return found[0].served(at)
 	}
 	var names []string
 	for _, m := range found {
-		names = append(names, m.origin.Object.Name)
+		names = append(names, m.origin.Object().Name)
 	}
 	slices.Sort(names)
-	return "", findingf(at, model.CodeMultipleMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace,
+	return "", findingf(at, model.CodeMultipleMeshes, "namespace %s is selected by %d Meshes: %s", at.Object().Namespace,
 		len(found), strings.Join(names, ", "))
 }
 
 // served returns the name of the mesh, or a finding for a member if the mesh is not served.
 func (m meshEntry) served(at model.Origin) (string, *model.Finding) {
 	if m.notServed != "" {
-		return "", findingf(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object, m.notServed)
+		return "", findingf(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object(), m.notServed)
 	}
 	return m.awsName, nil
 }

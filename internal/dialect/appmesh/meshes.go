@@ -77,8 +77,8 @@ func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.notServed)
 		return m
 	}
-	if first, _ := t.meshNames.ReadFirst(m.awsName); first.origin != m.origin {
-		m.notServed = first.origin.Object.String() + " has the same awsName"
+	if first, _ := t.meshNames.ReadFirst(m.awsName); !first.origin.Equal(m.origin) {
+		m.notServed = first.origin.Object().String() + " has the same awsName"
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m
 	}
@@ -87,7 +87,7 @@ func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
 	if owner != "" {
 		t.owners.Emit(m.awsName, owner)
 	}
-	t.members.Emit(m.origin.Object, sharedMesh(m.awsName, owner))
+	t.members.Emit(m.origin.Object(), sharedMesh(m.awsName, owner))
 	return m
 }
 
@@ -130,21 +130,28 @@ type overlapRule struct {
 }
 
 func (t *overlapRule) evaluate(allKey, []meshEntry) {
-	shared := map[[2]model.Origin][]string{}
+	type overlap struct {
+		older, younger model.Origin
+		namespaces     []string
+	}
+	shared := map[[2]model.ObjectRef]*overlap{}
 	for _, namespace := range t.namespaceNames.Read(allKey{}) {
 		found := t.meshesSelecting(namespace)
 		for i, older := range found {
 			for _, younger := range found[i+1:] {
-				pair := [2]model.Origin{older.origin, younger.origin}
-				shared[pair] = append(shared[pair], namespace)
+				pair := [2]model.ObjectRef{older.origin.Object(), younger.origin.Object()}
+				if shared[pair] == nil {
+					shared[pair] = &overlap{older: older.origin, younger: younger.origin}
+				}
+				shared[pair].namespaces = append(shared[pair].namespaces, namespace)
 			}
 		}
 	}
 	const text = "namespace %s is also selected by %s; new objects in it are denied"
-	for pair, namespaces := range shared {
-		list := abbreviate(namespaces)
-		t.warn(pair[0].At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, pair[1].Object)
-		t.report(pair[1].At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, pair[0].Object)
+	for _, o := range shared {
+		list := abbreviate(o.namespaces)
+		t.warn(o.older.At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, o.younger.Object())
+		t.report(o.younger.At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, o.older.Object())
 	}
 }
 

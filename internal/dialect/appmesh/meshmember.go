@@ -23,10 +23,10 @@ type nameClaim struct {
 }
 
 // SubjectRef implements store.Subject.
-func (c *nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object }
+func (c *nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object() }
 
 func (c *nameClaim) object() types.NamespacedName {
-	return types.NamespacedName{Namespace: c.origin.Object.Namespace, Name: c.origin.Object.Name}
+	return types.NamespacedName{Namespace: c.origin.Object().Namespace, Name: c.origin.Object().Name}
 }
 
 // meshMember is an object that belongs to a mesh, with a name that is unique for its kind.
@@ -130,9 +130,9 @@ func (t *servedRule[A, T]) evaluate(_ model.Key, all []*nameClaim) {
 // nameConflict reports a name conflict for both objects. The older one is served, so that its finding is a warning.
 func (t *translator) nameConflict(older, younger model.Origin, name string) {
 	t.warn(older.At("spec.awsName"), model.CodeNameConflict,
-		"%s also has the awsName %s; this object is older and is served", younger.Object, name)
+		"%s also has the awsName %s; this object is older and is served", younger.Object(), name)
 	t.report(younger.At("spec.awsName"), model.CodeNameConflict,
-		"%s also has the awsName %s; that object is older and is served", older.Object, name)
+		"%s also has the awsName %s; that object is older and is served", older.Object(), name)
 }
 
 // reference is a reference in a manifest: by namespace and name, or by ARN, which takes precedence.
@@ -200,7 +200,7 @@ func (to *resolver) find(mesh string, r reference) (*nameClaim, *fault) {
 		}
 		return c, nil
 	case r.hasName:
-		id := types.NamespacedName{Namespace: cmp.Or(r.namespace, r.at.Object.Namespace), Name: r.name}
+		id := types.NamespacedName{Namespace: cmp.Or(r.namespace, r.at.Object().Namespace), Name: r.name}
 		c, exists := to.byObject.ReadFirst(id)
 		switch {
 		case !exists:

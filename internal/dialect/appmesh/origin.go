@@ -24,10 +24,7 @@ func isDeleting(o client.Object) bool {
 // originOf returns the origin of an object. Of objects with a conflict, the older one by model.Origin.CompareAge takes
 // precedence.
 func originOf(kind string, o metav1.Object) model.Origin {
-	return model.Origin{
-		Object: model.ObjectRef{
-			Group: api.GroupVersion.Group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
-		},
-		Created: store.CreatedAt(o),
-	}
+	return model.NewOrigin(model.ObjectRef{
+		Group: api.GroupVersion.Group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+	}).CreatedAt(store.CreatedAt(o))
 }

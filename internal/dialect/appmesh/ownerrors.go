@@ -44,7 +44,7 @@ func (d Dialect) errorsOf(object client.Object, code model.Code) []model.Finding
 	}
 	o.SetDeletionTimestamp(nil)
 	_, findings := d.Translate(withMesh(o))
-	self := originOf(kindOf(o), o).Object
+	self := originOf(kindOf(o), o).Object()
 	var out []model.Finding
 	for _, f := range findings {
 		if f.Object == self && f.Code == code && f.Severity == model.Error {

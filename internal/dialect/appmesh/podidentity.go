@@ -88,7 +88,7 @@ func (r *rules) addPodIdentities(g *incremental.Graph) {
 }
 
 func (t *translator) reportOtherIdentity(at otherIdentity, pods []string) {
-	t.warn(model.Origin{Object: at.object, Path: at.named.path}, model.CodeNoCertificate,
+	t.warn(model.NewOrigin(at.object).At(at.named.path), model.CodeNoCertificate,
 		"pod %s has the identity %s and presents it; set serviceAccountName of the pod, or name its identity",
 		abbreviate(pods), at.present)
 }
@@ -98,7 +98,7 @@ func (t *podRule) checkIdentity(n selectedWorkload, pod *store.Pod) {
 	for _, named := range n.identities {
 		present := store.EndpointOf(pod, n.key, t.settings.trustDomain()).Identity.String()
 		if present != named.id {
-			t.otherIdentities.Emit(otherIdentity{n.origin.Object, named, present}, pod.Name)
+			t.otherIdentities.Emit(otherIdentity{n.origin.Object(), named, present}, pod.Name)
 		}
 	}
 }

@@ -43,8 +43,8 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 		return cmp.Compare(a.index, b.index)
 	}, func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })
 	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int {
-		return a.Object.Compare(b.Object)
-	}, func(a, b model.Origin) bool { return a == b })
+		return a.Object().Compare(b.Object())
+	}, model.Origin.Equal)
 	r.registry = incremental.NewRelation[cloudMapService](g, "registry", cloudMapQuery.compare,
 		func(a, b cloudMapQuery) bool { return reflect.DeepEqual(a, b) })
 	r.clusterServices = store.Of[*corev1.Service](objects)

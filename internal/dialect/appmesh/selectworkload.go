@@ -117,7 +117,7 @@ func servedKey[T client.Object](r *rules, members *meshMembers[T], o T, pod *cor
 	c, _ := members.byObject.GetFirst(id)
 	if oldest, _ := members.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
 		return model.Key{}, fmt.Errorf("%s %s selects pod %s/%s but is not served: %s",
-			members.kind, id, id.Namespace, podName(pod), r.whyNotServed(originOf(members.kind, o).Object))
+			members.kind, id, id.Namespace, podName(pod), r.whyNotServed(originOf(members.kind, o).Object()))
 	}
 	return c.key, nil
 }

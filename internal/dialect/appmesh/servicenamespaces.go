@@ -64,12 +64,12 @@ func (s serviceNamespaces) of(name string) (namespaces []string, bound bool) {
 func (m meshEntry) reserved(at model.Origin, name string) *model.Finding {
 	namespaces, bound := m.services.of(name)
 	switch {
-	case !bound || slices.Contains(namespaces, at.Object.Namespace):
+	case !bound || slices.Contains(namespaces, at.Object().Namespace):
 		return nil
 	case len(namespaces) == 0:
 		return findingf(at, model.CodeNameReserved, "the annotation %s of %s is malformed, so that no namespace has the name %s",
-			serviceNamespacesAnnotation, m.origin.Object, name)
+			serviceNamespacesAnnotation, m.origin.Object(), name)
 	}
-	return findingf(at, model.CodeNameReserved, "%s binds the name %s to namespace %s, by its annotation %s", m.origin.Object,
+	return findingf(at, model.CodeNameReserved, "%s binds the name %s to namespace %s, by its annotation %s", m.origin.Object(),
 		name, strings.Join(namespaces, " or "), serviceNamespacesAnnotation)
 }

@@ -38,7 +38,7 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 		return out
 	}
 	own := slices.DeleteFunc(slices.Clone(findings), func(f model.Finding) bool {
-		return f.Object != originOf(kindOf(object), object).Object
+		return f.Object != originOf(kindOf(object), object).Object()
 	})
 	*f.observed = new(object.GetGeneration())
 	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)

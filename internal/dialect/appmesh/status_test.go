@@ -17,9 +17,7 @@ import (
 var someTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func finding(kind, namespace, name, path string, code model.Code) model.Finding {
-	return model.NewFinding(model.Origin{
-		Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: kind, Namespace: namespace, Name: name}, Path: path,
-	}, code, "text of "+path)
+	return model.NewFinding(model.NewOrigin(model.ObjectRef{Group: "appmesh.k8s.aws", Kind: kind, Namespace: namespace, Name: name}).At(path), code, "text of "+path)
 }
 
 func TestStatusOfEachKind(t *testing.T) {

@@ -137,7 +137,7 @@ func (t *gatewayRule) selectPods(claim *nameClaim, o *api.VirtualGateway) {
 	if selector == nil {
 		return // selects nothing
 	}
-	t.selectors.Emit(indexOf(claim.origin.Object.Namespace, selector), selectedWorkload{
+	t.selectors.Emit(indexOf(claim.origin.Object().Namespace, selector), selectedWorkload{
 		nameClaim: claim, gateway: true, selector: t.compile(selector, claim.origin.At("spec.podSelector")),
 		identities: t.settings.identitiesOfGateway(o),
 	})

@@ -178,18 +178,18 @@ func (t *routerRule) target(mesh string, at model.Origin, w api.WeightedTarget) 
 	i := 0
 	switch {
 	case len(ports) == 0:
-		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object)
+		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object())
 		return model.WeightedDestination{}, false
 	case deref(w.Port) != 0:
 		i = slices.IndexFunc(ports, func(d nodePort) bool { return int64(d.Port) == *w.Port })
 		if i < 0 {
 			t.report(at.At(at.Path+".port"), model.CodeReferenceNotFound, "%s has no listener on port %d",
-				node.origin.Object, *w.Port)
+				node.origin.Object(), *w.Port)
 			return model.WeightedDestination{}, false
 		}
 	case len(ports) > 1:
 		t.report(at.At(at.Path+".port"), model.CodeInvalidField, "required: %s has %d listeners",
-			node.origin.Object, len(ports))
+			node.origin.Object(), len(ports))
 		return model.WeightedDestination{}, false
 	}
 	return model.WeightedDestination{

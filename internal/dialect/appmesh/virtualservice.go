@@ -42,7 +42,7 @@ func (r *rules) addServices(g *incremental.Graph) {
 // has no routes.
 func (t *serviceRule) virtualService(m *meshMember[*api.VirtualService]) {
 	t.services.Emit(model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
-	t.inNamespace.Emit(meshNamespace{m.key.Mesh, m.origin.Object.Namespace}, m.nameClaim)
+	t.inNamespace.Emit(meshNamespace{m.key.Mesh, m.origin.Object().Namespace}, m.nameClaim)
 }
 
 // provider returns the name of the router of a service, or "".
@@ -71,7 +71,7 @@ func (t *serviceRule) provider(m *meshMember[*api.VirtualService]) string {
 		return ""
 	}
 	if len(t.ports.Read(node.key)) == 0 {
-		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object)
+		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object())
 		return ""
 	}
 	t.providers.Emit(node.key, node.origin)

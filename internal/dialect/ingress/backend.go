@@ -95,7 +95,7 @@ func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
 		Key: model.Key{Mesh: mesh, Name: fmt.Sprintf("%s:%d", b.service, port.Port)}, Port: uint16(port.Port),
 		Protocol:  protocolOf(port),
 		Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: group(b.service, port.Name)},
-		Origin:    model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}},
+		Origin:    model.NewOrigin(model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}),
 	}
 	// HTTP/2 limits each stream by itself, so that a connection is read although the backend does not read a request.
 	noSendTimeout := b.sendTimeout > 0 && d.Protocol.Multiplexed()

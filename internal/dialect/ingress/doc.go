@@ -172,14 +172,11 @@ const (
 
 // gatewayOrigin is the origin of the gateway.
 func (d Dialect) gatewayOrigin() model.Origin {
-	return model.Origin{Object: model.ObjectRef{
+	return model.NewOrigin(model.ObjectRef{
 		Group: "apps", Kind: "Deployment", Namespace: d.Namespace, Name: gatewayName,
-	}}
+	})
 }
 
 func originOf(group, kind string, o metav1.Object, created int64) model.Origin {
-	return model.Origin{
-		Object:  model.ObjectRef{Group: group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()},
-		Created: created,
-	}
+	return model.NewOrigin(model.ObjectRef{Group: group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}).CreatedAt(created)
 }

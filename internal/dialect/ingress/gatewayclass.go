@@ -35,7 +35,7 @@ func (r *gatewayClassRule) evaluate(id types.NamespacedName, all []*gatewayv1.Ga
 		r.classes.Emit(id.Name, struct{}{})
 	}
 	at := originOf(gatewayv1.GroupName, "GatewayClass", class, store.CreatedAt(class))
-	r.members.Emit(at.Object, gatewayState{Conditions: []condition{accepted}}.encode())
+	r.members.Emit(at.Object(), gatewayState{Conditions: []condition{accepted}}.encode())
 }
 
 // namespaceSelection is a selection of namespaces by an object in the namespace own.

@@ -151,7 +151,7 @@ func (r *setListenerRule) evaluate(id types.NamespacedName, all []*gatewayv1.Lis
 	}
 	if accepted.True {
 		r.attached.Emit(listenerKey{parentKey: parentKey{"Gateway", gateway.Namespace, gateway.Name}},
-			originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object)
+			originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object())
 	}
 }
 
@@ -213,7 +213,7 @@ func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.G
 		programmed = no(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonInvalid, fault.Message)
 	}
 	state.Conditions = []condition{accepted, programmed}
-	r.members.Emit(originOf(gatewayv1.GroupName, "Gateway", gateway, 0).Object, state.encode())
+	r.members.Emit(originOf(gatewayv1.GroupName, "Gateway", gateway, 0).Object(), state.encode())
 }
 
 // setStatusRule writes the states of ListenerSets.
@@ -247,7 +247,7 @@ func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Liste
 		accepted.Message = "some listeners are not served"
 	}
 	state.Conditions = []condition{accepted, programmed}
-	r.members.Emit(originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object, state.encode())
+	r.members.Emit(originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object(), state.encode())
 }
 
 // parentKeyOf returns the object that a reference of an HTTPRoute names.

@@ -124,13 +124,13 @@ func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 }
 
 func (r *hostRule) reportConflict(host string, p, served hostPath) {
-	if p.origin.Object == served.origin.Object {
+	if p.origin.Object() == served.origin.Object() {
 		r.findings.Emit(model.NewFinding(p.origin, model.CodeInvalidField,
 			fmt.Sprintf("%s has the same host and path; this one is not served", served.origin.Path)))
 		return
 	}
 	r.findings.Emit(model.NewFinding(p.origin, model.CodeNameConflict, fmt.Sprintf(
-		"%s also defines the path %s of host %s; that object is older and is served", served.origin.Object, p.path.Value, host)))
+		"%s also defines the path %s of host %s; that object is older and is served", served.origin.Object(), p.path.Value, host)))
 }
 
 // gatewayRule makes the mesh and the gateway, when their namespace is known.
@@ -167,10 +167,11 @@ func (r *gatewayRule) certificates() []model.HostCertificate {
 	for _, c := range r.secured.Read(allKey{}) {
 		if n := len(out); n == 0 || out[n-1].Hosts[0] != c.Hosts[0] {
 			out = append(out, c)
-		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret && kept.Origin.Object != c.Origin.Object {
+		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret &&
+			kept.Origin.Object() != c.Origin.Object() {
 			r.findings.Emit(model.NewFinding(c.Origin, model.CodeNameConflict, fmt.Sprintf(
 				"%s has another certificate for host %s; that object is older, and its certificate is served",
-				kept.Origin.Object, c.Hosts[0])))
+				kept.Origin.Object(), c.Hosts[0])))
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 	if len(state.Parents) == 0 {
 		return
 	}
-	r.members.Emit(at.Object, state.encode())
+	r.members.Emit(at.Object(), state.encode())
 	if field, text, is := strings.Cut(unsupported, " "); is {
 		r.findings.Emit(model.NewFinding(at.At(strings.TrimSuffix(field, ":")), model.CodeFieldNotImplemented,
 			text+"; the HTTPRoute is not served"))
@@ -69,7 +69,7 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 				to.Host, p.redirect = cmp.Or(to.Host, on.host), &to
 			}
 			for _, b := range p.split {
-				r.used.Emit(b.backend, at.Object)
+				r.used.Emit(b.backend, at.Object())
 			}
 			r.paths.Emit(on.host, p)
 		}
@@ -104,7 +104,7 @@ func (r *httpRouteRule) attach(o *gatewayv1.HTTPRoute, index int, key parentKey,
 			}
 			attached = true
 			hosts[served{host, l.port}] = true
-			r.attached.Emit(listenerKey{key, l.section}, at.Object)
+			r.attached.Emit(listenerKey{key, l.section}, at.Object())
 			if l.secret != "" {
 				r.secured.Emit(allKey{}, model.HostCertificate{
 					Hosts: []string{host}, Origin: at.At(fmt.Sprintf("spec.parentRefs[%d]", index)),

@@ -47,7 +47,7 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 		return
 	}
 	at := originOf(networkingv1.GroupName, "Ingress", o, store.CreatedAt(o))
-	r.members.Emit(at.Object, membership(r.addresses.Read(allKey{})))
+	r.members.Emit(at.Object(), membership(r.addresses.Read(allKey{})))
 	settings, ok := r.annotations(o, at)
 	if !ok {
 		return
@@ -109,7 +109,7 @@ func (r *ingressRule) path(host string, entry hostPath, namespace string, p netw
 	}
 	for _, b := range []backend{entry.backend, entry.fallback} {
 		if b != (backend{}) {
-			r.used.Emit(b, entry.origin.Object)
+			r.used.Emit(b, entry.origin.Object())
 		}
 	}
 	r.paths.Emit(host, entry)

@@ -196,5 +196,5 @@ func bindingOrigins(bindings ...model.Binding) []model.Origin {
 		}
 	}
 	slices.SortFunc(out, model.Origin.Compare)
-	return slices.Compact(out)
+	return slices.CompactFunc(out, model.Origin.Equal)
 }

@@ -84,7 +84,7 @@ func routeOrigins(listener model.Origin, routes []model.Route) []model.Origin {
 		out = append(out, route.Origin)
 	}
 	slices.SortFunc(out, model.Origin.Compare)
-	return slices.Compact(out)
+	return slices.CompactFunc(out, model.Origin.Equal)
 }
 
 // listenerRoutes renders a virtual host for each host name of the routes, and one for all other hosts. Envoy

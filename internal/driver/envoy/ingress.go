@@ -114,7 +114,7 @@ func (r *renderer) addSecrets(secrets []sidecar.Resource) {
 		i := slices.IndexFunc(r.resources, func(o sidecar.Resource) bool { return o.Type == s.Type && o.Name == s.Name })
 		if i < 0 {
 			r.resources = append(r.resources, s)
-		} else if !slices.Contains(r.resources[i].Origins, s.Origins[0]) {
+		} else if !slices.ContainsFunc(r.resources[i].Origins, s.Origins[0].Equal) {
 			r.resources[i].Origins = append(r.resources[i].Origins, s.Origins[0])
 		}
 	}

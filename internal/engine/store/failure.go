@@ -30,7 +30,7 @@ func (r failureRule) evaluate(key incremental.FailureKey, all []incremental.Fail
 	if ref == (model.ObjectRef{}) {
 		return // the log and a metric report it
 	}
-	r.findings.Emit(model.NewFinding(model.Origin{Object: ref}, model.CodeInternal, fmt.Sprintf(
+	r.findings.Emit(model.NewFinding(model.NewOrigin(ref), model.CodeInternal, fmt.Sprintf(
 		"rule %q failed: %s; the last good configuration stays in use; "+
 			"please report this text with the object and the log of the control plane", key.Rule, all[0].Text)))
 }
@@ -61,8 +61,8 @@ func (r failureRule) subject(key, value any) model.ObjectRef {
 	case *WorkloadView:
 		at = v.workload.Origin
 	}
-	if at.Object != (model.ObjectRef{}) {
-		return at.Object
+	if at.Object() != (model.ObjectRef{}) {
+		return at.Object()
 	}
 	mesh := ""
 	switch k := key.(type) {
@@ -72,5 +72,5 @@ func (r failureRule) subject(key, value any) model.ObjectRef {
 		mesh = k.Mesh
 	}
 	m, _ := r.meshes.ReadFirst(mesh)
-	return m.Origin.Object
+	return m.Origin.Object()
 }

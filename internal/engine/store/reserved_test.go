@@ -93,7 +93,7 @@ func newMeshOf(names []string, settings Settings) *Mesh {
 		func(services Output[model.Key, model.Service], name string, _ []string) {
 			services.Emit(model.Service{
 				Key:    model.Key{Mesh: "m", Name: name},
-				Origin: model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: "shop", Name: name}},
+				Origin: model.NewOrigin(model.ObjectRef{Kind: "Service", Namespace: "shop", Name: name}),
 			})
 		})
 	mesh := NewMesh(g, objects, m, settings)

@@ -100,7 +100,7 @@ type clusterAddresses struct {
 // such Service.
 func (c clusterAddresses) of(s model.Service) ([]netip.Addr, bool) {
 	for _, host := range append([]string{s.Name}, s.Aliases...) {
-		name, ok := ServiceName(host, s.Origin.Object.Namespace)
+		name, ok := ServiceName(host, s.Origin.Object().Namespace)
 		if !ok {
 			continue
 		}

@@ -77,7 +77,7 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 			func(a, b uint16) bool { return a == b }),
 		conflicts: incremental.NewRelation[model.OutboundKey](g, "conflicts", func(a, b model.Conflict) int {
 			return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Text, b.Text))
-		}, func(a, b model.Conflict) bool { return a == b }),
+		}, model.Conflict.Equal),
 	}
 	r.Views.TrackChanges()
 	r.OutboundViews.TrackChanges()

@@ -79,7 +79,7 @@ func (f *facts) destination(name string) {
 func in(mesh, name string) model.Key { return model.Key{Mesh: mesh, Name: name} }
 
 func at(kind, name string, i int) model.Origin {
-	return model.Origin{Object: model.ObjectRef{Kind: kind, Name: name}, Path: fmt.Sprintf("spec[%d]", i)}
+	return model.NewOrigin(model.ObjectRef{Kind: kind, Name: name}).At(fmt.Sprintf("spec[%d]", i))
 }
 
 // routed returns a router with one route to a destination, with a weight.

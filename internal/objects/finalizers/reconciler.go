@@ -117,7 +117,7 @@ func (r *Reconciler) Findings() []model.Finding {
 	var out []model.Finding
 	for _, w := range all {
 		if _, waits := r.decide(w.owner, w.members); waits != "" {
-			at := model.Origin{Object: dialect.RefOf(w.owner)}
+			at := model.NewOrigin(dialect.RefOf(w.owner))
 			out = append(out, model.NewFinding(at, model.CodePendingMembers, waits))
 		}
 	}

@@ -208,9 +208,7 @@ func node(name, backend string) *api.VirtualNode {
 
 // deliveryFinding returns a finding of a sidecar driver.
 func deliveryFinding(name, text string) model.Finding {
-	return model.NewFinding(model.Origin{
-		Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: name},
-	}, model.CodeRejected, text)
+	return model.NewFinding(model.NewOrigin(model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: name}), model.CodeRejected, text)
 }
 
 // summary formats the status of a VirtualNode.

@@ -25,7 +25,7 @@ func lacksProxy(pod *corev1.Pod, w model.Workload, o dialect.PodOptions) string 
 		return ""
 	}
 	return fmt.Sprintf("pod %s is a pod of %s, but has no container named %s, which would become the proxy; it is not changed",
-		podName(pod), w.Origin.Object, o.ProxyContainer)
+		podName(pod), w.Origin.Object(), o.ProxyContainer)
 }
 
 func proxyContainer(pod *corev1.Pod, o dialect.PodOptions) *corev1.Container {

@@ -100,7 +100,7 @@ func (w *Webhook) claimOf(pod *corev1.Pod, namespace *corev1.Namespace) (_ selec
 	}
 	var names []string
 	for _, c := range claims {
-		names = append(names, fmt.Sprintf("%s of %s", c.workload.Origin.Object, c.dialect.Title()))
+		names = append(names, fmt.Sprintf("%s of %s", c.workload.Origin.Object(), c.dialect.Title()))
 	}
 	return selection{}, false, fmt.Errorf("pod %s in namespace %s is selected by workloads of several APIs: %s; change their selectors, "+
 		"or disable injection for all APIs but one", podName(pod), pod.Namespace, strings.Join(names, ", "))

@@ -76,7 +76,7 @@ func (r *serviceRule) evaluate(id types.NamespacedName, all []*VirtualService) {
 		return
 	}
 	key := workloadOf(v)
-	r.members.Emit(at.Object, mesh)
+	r.members.Emit(at.Object(), mesh)
 	r.apps.Emit(app{v.Namespace, v.Spec.App}, key)
 	r.emit(v, key, at)
 }
@@ -111,10 +111,7 @@ func workloadOf(v *VirtualService) model.Key {
 }
 
 func originOf(v *VirtualService) model.Origin {
-	return model.Origin{
-		Object:  model.ObjectRef{Group: groupVersion.Group, Kind: kind, Namespace: v.Namespace, Name: v.Name},
-		Created: store.CreatedAt(v), // the older of two objects that claim one name is served
-	}
+	return model.NewOrigin(model.ObjectRef{Group: groupVersion.Group, Kind: kind, Namespace: v.Namespace, Name: v.Name}).CreatedAt(store.CreatedAt(v))
 }
 
 func member(labels map[string]string) bool { return labels[memberLabel] == "yes" }
