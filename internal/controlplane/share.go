@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"reflect"
 	"sync"
 
@@ -78,22 +77,8 @@ func shareValue(from, to reflect.Value) (equal bool) {
 			return from.Pointer() == to.Pointer()
 		}
 		equal = shareValue(from.Elem(), to.Elem())
-	case reflect.Slice:
-		if from.IsNil() != to.IsNil() {
-			return false
-		}
-		equal = from.Len() == to.Len()
-		if equal && (to.Len() == 0 || from.Pointer() == to.Pointer()) {
-			return true
-		}
-		if to.Type().Elem().Kind() == reflect.Uint8 {
-			equal = bytes.Equal(from.Bytes(), to.Bytes())
-			break
-		}
-		for i := range min(from.Len(), to.Len()) {
-			equal = shareValue(from.Index(i), to.Index(i)) && equal
-		}
-	case reflect.Map:
+	case reflect.Slice, reflect.Map:
+		// Elements of a list that differs stay: a transform may have shared the list with other objects.
 		equal = to.CanInterface() && reflect.DeepEqual(from.Interface(), to.Interface())
 	case reflect.String:
 		equal = from.String() == to.String()

@@ -25,7 +25,9 @@ func sharedNode(name string) *appmesh.VirtualNode {
 		Spec: appmesh.VirtualNodeSpec{
 			MeshRef:     &appmesh.MeshReference{Name: string([]byte("mesh")), UID: "1-2"},
 			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
-			Listeners:   []appmesh.Listener{{PortMapping: appmesh.PortMapping{Port: 8080, Protocol: "http"}}},
+			Listeners: []appmesh.Listener{{
+				PortMapping: appmesh.PortMapping{Port: 8080, Protocol: appmesh.PortProtocol([]byte("http"))},
+			}},
 			ServiceDiscovery: &appmesh.ServiceDiscovery{AWSCloudMap: &appmesh.AWSCloudMapServiceDiscovery{
 				NamespaceName: string([]byte("cloud")), ServiceName: name,
 			}},
@@ -54,6 +56,18 @@ func TestShare(t *testing.T) {
 	a, b := blue.Spec.ServiceDiscovery.AWSCloudMap, green.Spec.ServiceDiscovery.AWSCloudMap
 	if unsafe.StringData(a.NamespaceName) != unsafe.StringData(b.NamespaceName) || a.ServiceName == b.ServiceName {
 		t.Error("equal strings of a value that differs are not shared")
+	}
+}
+
+// TestShareKeepsLists checks that elements of a list that differs are not written: the list may be that of other
+// objects, too.
+func TestShareKeepsLists(t *testing.T) {
+	blue, green := sharedNode("blue"), sharedNode("green")
+	green.Spec.Listeners = append(green.Spec.Listeners, appmesh.Listener{})
+	protocol := unsafe.StringData(string(green.Spec.Listeners[0].PortMapping.Protocol))
+	share(blue, green)
+	if unsafe.StringData(string(green.Spec.Listeners[0].PortMapping.Protocol)) != protocol {
+		t.Error("the list is written")
 	}
 }
 
