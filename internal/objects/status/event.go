@@ -2,10 +2,9 @@ package status
 
 import (
 	"cmp"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/model"
@@ -44,18 +43,25 @@ type conditionText struct{ status, reason, message string }
 // text returns the message, or what the condition is.
 func (c conditionText) text(kind string) string { return cmp.Or(c.message, kind+" is "+c.status) }
 
-// conditions reads the conditions of an object of any kind.
+// conditions reads the conditions of an object of any kind: elements of status.conditions (Kubernetes API conventions).
 func conditions(o client.Object) map[string]conditionText {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(withoutSpec(o))
-	if err != nil {
+	status := reflect.ValueOf(o).Elem().FieldByName("Status")
+	if status.Kind() != reflect.Struct {
 		return nil
 	}
-	list, _, _ := unstructured.NestedSlice(content, "status", "conditions")
-	out := map[string]conditionText{}
-	for _, item := range list {
-		c, _ := item.(map[string]any)
-		text := func(field string) string { s, _ := c[field].(string); return s }
-		out[text("type")] = conditionText{text("status"), text("reason"), text("message")}
+	list := status.FieldByName("Conditions")
+	if list.Kind() != reflect.Slice || list.Type().Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	out := make(map[string]conditionText, list.Len())
+	for i := range list.Len() {
+		text := func(field string) string {
+			if value := list.Index(i).FieldByName(field); value.Kind() == reflect.String {
+				return value.String()
+			}
+			return ""
+		}
+		out[text("Type")] = conditionText{text("Status"), text("Reason"), text("Message")}
 	}
 	return out
 }
