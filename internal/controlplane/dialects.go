@@ -35,6 +35,7 @@ func readinessGates(dialects []dialect.Dialect) []dialect.ReadinessGate {
 }
 
 // transformDialect is a dialect with transforms of cached objects of its own kinds, for example to share equal parts.
+// A transform may let objects share lists and maps, but not pointers: sharingInformer writes what they refer to.
 type transformDialect interface {
 	Transforms() map[client.Object]toolscache.TransformFunc
 }
