@@ -156,7 +156,8 @@ func closedMetric(reason string) string {
 
 var limits = []limit{
 	{name: "SendTimeout", time: func(o *Options) *time.Duration { return &o.SendTimeout }, defaultTime: 30 * time.Second, metric: closedMetric(reasonSendTimeout),
-		text: "Maximum duration of sending one response. The connection is closed when it is exceeded."},
+		text: "Maximum duration of sending one response, with a precision of 5 s. The connection is closed when it " +
+			"is exceeded."},
 	{name: "FirstRequestTimeout", time: func(o *Options) *time.Duration { return &o.FirstRequestTimeout }, defaultTime: 10 * time.Second, metric: closedMetric(reasonFirstRequestTimeout),
 		text: "Maximum time from opening a stream to its first request. The connection is closed when it is exceeded."},
 	{name: "AckTimeout", time: func(o *Options) *time.Duration { return &o.AckTimeout }, defaultTime: 5 * time.Second, metric: `anymesh_xds_acks_total{result="timeout"}`,

@@ -3,10 +3,13 @@ package xds
 import (
 	"sync"
 	"time"
+
+	"anymesh.dev/anymesh/internal/timerslack"
 )
 
 // sendWatchdog limits the duration of a send. Sends are frequent and short, so that the timer is not reset for each
-// of them: it fires at most once per limit while sends occur.
+// of them: it fires at most once per limit while sends occur. After a change for all clients, the timers of all streams
+// fire together, so a limit that is longer than the slack may be exceeded by the slack.
 type sendWatchdog struct {
 	limit     time.Duration
 	onTimeout func() // called once, when a send exceeds the limit
@@ -27,11 +30,19 @@ func (p *sendWatchdog) start() {
 	case p.armed:
 		return
 	case p.timer == nil:
-		p.timer = time.AfterFunc(p.limit, p.check)
+		p.timer = time.AfterFunc(p.firstCheck(), p.check)
 	default:
-		p.timer.Reset(p.limit)
+		p.timer.Reset(p.firstCheck())
 	}
 	p.armed = true
+}
+
+// firstCheck is the time from the start of a send to the check of it and of those that follow.
+func (p *sendWatchdog) firstCheck() time.Duration {
+	if p.limit <= timerslack.Slack {
+		return p.limit
+	}
+	return timerslack.Extend(p.limit)
 }
 
 // done ends the send, and reports whether it exceeded the limit.

@@ -1,10 +1,13 @@
 package xds
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"anymesh.dev/anymesh/internal/timerslack"
 )
 
 // onTimeout is called exactly when a send exceeds the limit, independent of earlier sends.
@@ -35,6 +38,36 @@ func TestSendWatchdogFiresAtLimit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The timers of streams that send at different times fire together: an idle process seldom wakes up.
+func TestSendWatchdogsFireTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 30 * time.Second
+		var mu sync.Mutex
+		ends := map[time.Duration]int{}
+		begin := time.Now()
+		for range 50 {
+			started := time.Now()
+			p := &sendWatchdog{limit: limit}
+			p.onTimeout = func() {
+				mu.Lock()
+				defer mu.Unlock()
+				ends[time.Since(begin)]++
+				if took := time.Since(started); took < limit || took > limit+timerslack.Slack {
+					t.Errorf("the watchdog fired after %v", took)
+				}
+			}
+			p.start()
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(2 * limit)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(ends) > 2 {
+			t.Errorf("50 watchdogs fired at %d times", len(ends))
+		}
+	})
 }
 
 // No timer is left when no send is in progress.
