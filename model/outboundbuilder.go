@@ -12,6 +12,7 @@ import (
 type outboundBuilder struct {
 	mesh         Mesh
 	dns          DNSMode
+	before       *OutboundView // the previous outbound view, for the sizes of ports; may be nil
 	ports        map[uint16]*portBuilder
 	hosts        hosts
 	destinations []outboundDestination
@@ -27,10 +28,10 @@ type outboundDestination struct {
 // tls returns the TLS of connections to the destination.
 func (d outboundDestination) tls() *ClientTLS { return d.service.policy.tls(d.Destination) }
 
-// newOutboundBuilder creates a builder for about size services.
-func newOutboundBuilder(mesh Mesh, dns DNSMode, size int) *outboundBuilder {
+// newOutboundBuilder creates a builder for about size services, most of them those of before.
+func newOutboundBuilder(mesh Mesh, dns DNSMode, size int, before *OutboundView) *outboundBuilder {
 	return &outboundBuilder{
-		mesh: mesh, dns: dns, ports: map[uint16]*portBuilder{}, hosts: make(hosts, size),
+		mesh: mesh, dns: dns, before: before, ports: map[uint16]*portBuilder{}, hosts: make(hosts, size),
 		destinations: make([]outboundDestination, 0, size),
 	}
 }
@@ -47,7 +48,7 @@ func (b *outboundBuilder) add(service requestedService) {
 		binding.Addresses = addresses
 		out := b.ports[p.Port]
 		if out == nil {
-			out = newPortBuilder(p.Port)
+			out = newPortBuilder(p.Port, b.before.bindings(p.Port)+1)
 			b.ports[p.Port] = out
 		}
 		if out.has(binding) {

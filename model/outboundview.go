@@ -98,7 +98,7 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 			return replaced, true
 		}
 	}
-	b := newOutboundBuilder(mesh, request.DNS, len(requested))
+	b := newOutboundBuilder(mesh, request.DNS, len(requested), before)
 	for _, s := range requested {
 		b.add(s)
 	}
@@ -109,6 +109,18 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 	out.Gateway, out.ListenerPorts, out.AccessLog = request.Gateway, request.ListenerPorts, request.AccessLog
 	out.services, out.groups = splitGroups(requested)
 	return out, true
+}
+
+// bindings returns the number of bindings on a port. The outbound view may be nil.
+func (v *OutboundView) bindings(port uint16) int {
+	if v == nil {
+		return 0
+	}
+	i, ok := slices.BinarySearchFunc(v.Outbound, port, func(o Outbound, p uint16) int { return cmp.Compare(o.Port, p) })
+	if !ok {
+		return 0
+	}
+	return len(v.Outbound[i].Bindings)
 }
 
 // requestedService is a service of a request that exists.

@@ -24,12 +24,17 @@ type transport struct {
 	addresses map[netip.Addr]int
 }
 
-func newPortBuilder(port uint16) *portBuilder {
+// newPortBuilder creates a builder for about size bindings.
+func newPortBuilder(port uint16, size int) *portBuilder {
 	return &portBuilder{
-		port: port, hosts: map[string]int{},
-		tcp: transport{addresses: map[netip.Addr]int{}}, udp: transport{addresses: map[netip.Addr]int{}},
+		port: port, hosts: make(map[string]int, size), bindings: make([]Binding, 0, size),
+		tcp: transport{all: make([]int, 0, size), addresses: make(map[netip.Addr]int, addressesPerBinding*size)},
+		udp: transport{addresses: map[netip.Addr]int{}},
 	}
 }
+
+// addressesPerBinding is the usual number of addresses of a binding: one of each family.
+const addressesPerBinding = 2
 
 func (p *portBuilder) transport(protocol Protocol) *transport {
 	if protocol == UDP {
@@ -48,8 +53,11 @@ func (p *portBuilder) sorted(egress Egress) Outbound {
 		}
 	}
 	slices.SortStableFunc(p.bindings, compareBindings)
-	// A copy without spare capacity: bindings are most of the memory of an outbound view.
-	return Outbound{Port: p.port, Bindings: append(make([]Binding, 0, len(p.bindings)), p.bindings...)}
+	// Without much spare capacity: bindings are most of the memory of an outbound view.
+	if spare := cap(p.bindings) - len(p.bindings); spare > len(p.bindings)/16 {
+		p.bindings = append(make([]Binding, 0, len(p.bindings)), p.bindings...)
+	}
+	return Outbound{Port: p.port, Bindings: slices.Clip(p.bindings)}
 }
 
 // separatesRequests reports whether addresses tell all requests from streams to undeclared addresses.

@@ -210,3 +210,26 @@ func BenchmarkShift(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkService measures a service that is deleted, or created again, and that all clients reach.
+func BenchmarkService(b *testing.B) {
+	f := New(discardLog, dialects, Settings{})
+	var service client.Object
+	for _, o := range shiftMesh(1000, 200) {
+		if _, is := o.(*api.VirtualService); is {
+			service = o
+		}
+		f.Set(o)
+	}
+	f.Sync()
+	there := true
+	b.ReportAllocs()
+	for b.Loop() {
+		if there = !there; there {
+			f.Set(service)
+		} else {
+			f.Delete(service)
+		}
+		f.Sync()
+	}
+}
