@@ -50,13 +50,26 @@ func workload(i int, s size) *api.VirtualNode {
 	return n
 }
 
+// virtualService returns the VirtualService of a VirtualNode with the same name.
+func virtualService(name string) *api.VirtualService {
+	return &api.VirtualService{ObjectMeta: meta(name), Spec: api.VirtualServiceSpec{
+		Provider: &api.VirtualServiceProvider{
+			VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}},
+		},
+	}}
+}
+
 // setReady sets the status of a service pod to running, and its readiness.
 func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) error {
+	return c.setPodReady(ctx, endpointPod(service, j), podAddress(service, j), ready)
+}
+
+// setPodReady sets the status of a pod to running, and its readiness.
+func (c *cluster) setPodReady(ctx context.Context, name, address string, ready bool) error {
 	status := corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue
 	}
-	address := podAddress(service, j)
 	patch, err := json.Marshal(map[string]any{"status": corev1.PodStatus{
 		Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
 		Conditions: []corev1.PodCondition{
@@ -69,18 +82,14 @@ func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) erro
 	if err != nil {
 		return err
 	}
-	p := &corev1.Pod{ObjectMeta: meta(endpointPod(service, j))}
+	p := &corev1.Pod{ObjectMeta: meta(name)}
 	return c.client.Status().Patch(ctx, p, client.RawPatch(types.StrategicMergePatchType, patch))
 }
 
 // service creates the missing objects of a service.
 func (c *cluster) service(ctx context.Context, i int) error {
 	name := serviceName(i)
-	objects := []client.Object{node(name), &api.VirtualService{ObjectMeta: meta(name), Spec: api.VirtualServiceSpec{
-		Provider: &api.VirtualServiceProvider{
-			VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}},
-		},
-	}}}
+	objects := []client.Object{node(name), virtualService(name)}
 	for j := range 2 {
 		objects = append(objects, pod(endpointPod(i, j), name))
 	}

@@ -75,14 +75,24 @@ func (m *bench) toggleService(ctx context.Context, i int, create bool) error {
 	return m.client.Delete(ctx, &api.VirtualService{ObjectMeta: meta(serviceName(i))})
 }
 
-// addWorkload creates a workload with its first pod, and connects the client of the pod, which receives everything.
+// addWorkload creates a workload with its first pod, and connects the client of the pod, which receives everything. If
+// others reach the workload, it has a VirtualService, and its pod is ready.
 func (m *bench) addWorkload(ctx context.Context, i int) ([]int, error) {
 	number, at := m.clients+i, m.workloads+i
-	if err := m.create(ctx, pod(clientPod(number), workloadName(at))); err != nil {
-		return nil, err
+	name := workloadName(at)
+	objects := []client.Object{pod(clientPod(number), name), workload(at, m.size)}
+	if m.reached() {
+		objects = append(objects, virtualService(name))
 	}
-	if err := m.create(ctx, workload(at, m.size)); err != nil {
-		return nil, err
+	for _, o := range objects {
+		if err := m.create(ctx, o); err != nil {
+			return nil, err
+		}
 	}
-	return []int{number}, m.fleet.add(ctx, number, at)
+	if m.reached() {
+		if err := m.setPodReady(ctx, clientPod(number), clientAddress(number), true); err != nil {
+			return nil, err
+		}
+	}
+	return m.receivers(number), m.fleet.add(ctx, number, at)
 }

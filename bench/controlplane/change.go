@@ -18,7 +18,7 @@ import (
 // changes need.
 type changePlane interface {
 	plane
-	// apply makes change i. It returns the clients that receive it; nil means all.
+	// apply makes change i. It returns the clients that receive it; nil means all that were there at the start.
 	apply(ctx context.Context, m *bench, i int) ([]int, error)
 }
 
@@ -103,10 +103,7 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 	m.server.profileCPU(ctx, r.Change, 10)
 	var times []float64
 	receiving := 0
-	everyone := make([]int, m.clients)
-	for i := range everyone {
-		everyone[i] = i
-	}
+	everyone := m.everyone()
 	for i := range r.Changes {
 		m.fleet.watch(everyone...)
 		receivers, err := p.apply(ctx, m, i)
@@ -116,9 +113,8 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 		written := time.Now()
 		if receivers == nil {
 			receivers = everyone
-		} else {
-			m.fleet.watch(receivers...)
 		}
+		m.fleet.only(receivers)
 		receiving += len(receivers)
 		last, err := m.complete(ctx)
 		if err != nil {
@@ -134,6 +130,26 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 	r.Bytes = float64(m.fleet.received.Load()) / float64(receiving)
 	return err
 }
+
+// everyone returns the numbers of the clients that are there at the start.
+func (m *bench) everyone() []int {
+	out := make([]int, m.clients)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// receivers returns the clients that receive a new workload: its own one, and all others if they reach it.
+func (m *bench) receivers(own int) []int {
+	if m.reached() {
+		return append(m.everyone(), own)
+	}
+	return []int{own}
+}
+
+// reached reports whether all workloads reach the workloads that changes create: the group contains all services.
+func (s size) reached() bool { return s.group && !s.unreached }
 
 // complete waits until the watched clients have the change.
 func (m *bench) complete(ctx context.Context) (time.Time, error) {

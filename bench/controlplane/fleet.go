@@ -8,6 +8,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,13 +103,16 @@ func (f *fleet) newSidecar(ctx context.Context, i int) (*sidecar, error) {
 // connected returns the number of clients that start connects.
 func (f *fleet) connected() float64 { return float64(len(f.sidecars) + len(f.agents)) }
 
-// add connects an additional client, of a pod of the given workload, until the context ends.
+// add connects an additional client, of a pod of the given workload, until the context ends. It is watched, too.
 func (f *fleet) add(ctx context.Context, i, workload int) error {
 	one, err := f.newSidecar(ctx, i)
 	if err != nil {
 		return err
 	}
 	one.subscriptions = f.plane.subscriptions(i, workload)
+	f.mu.Lock()
+	f.silent[i] = struct{}{}
+	f.mu.Unlock()
 	one.start(ctx)
 	return nil
 }
@@ -180,6 +185,13 @@ func (f *fleet) watch(clients ...int) {
 	for _, i := range clients {
 		f.silent[i] = struct{}{}
 	}
+}
+
+// only ends the watch of all other clients.
+func (f *fleet) only(clients []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.silent, func(i int, _ struct{}) bool { return !slices.Contains(clients, i) })
 }
 
 // quiet is the time without responses after which a change is complete.

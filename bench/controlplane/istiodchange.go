@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// virtualService is the kind of Istio's routes.
-var virtualService = schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "VirtualService"}
+// istioRoutes is the kind of Istio's routes.
+var istioRoutes = schema.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "VirtualService"}
 
 // apply makes a change of the kind. It corresponds to that of Anymesh with the same number.
 func (p istiod) apply(ctx context.Context, m *bench, i int) ([]int, error) {
@@ -29,12 +29,12 @@ func (p istiod) apply(ctx context.Context, m *bench, i int) ([]int, error) {
 		return nil, m.toggleKubernetesService(ctx, service, again)
 	case "workloads":
 		number, at := m.clients+i, m.workloads+i
-		for _, o := range istioWorkload(number, workloadName(at)) {
+		for _, o := range istioWorkload(number, workloadName(at), m.reached()) {
 			if err := m.create(ctx, o); err != nil {
 				return nil, err
 			}
 		}
-		return []int{number}, m.fleet.add(ctx, number, at)
+		return m.receivers(number), m.fleet.add(ctx, number, at)
 	case "endpoints":
 		return nil, p.setReady(ctx, m.cluster, service, 0, again)
 	}
@@ -42,13 +42,15 @@ func (p istiod) apply(ctx context.Context, m *bench, i int) ([]int, error) {
 }
 
 // istioWorkload returns a workload with a pod, and the Service without which it has no inbound port: Istio requires one
-// for each pod ("Application Requirements", message IST0117). It is exported to no other workload, as the VirtualNode of
-// a workload is not reached by others.
-func istioWorkload(number int, name string) []client.Object {
+// for each pod ("Application Requirements", message IST0117). If others do not reach the workload, the Service is exported
+// to none of them.
+func istioWorkload(number int, name string, reached bool) []client.Object {
 	out := istioService(0)
 	service, slice := out[0].(*corev1.Service), out[1].(*discoveryv1.EndpointSlice)
 	service.Name, service.Spec.Selector = name, map[string]string{"app": name}
-	service.Annotations = map[string]string{"networking.istio.io/exportTo": "~"}
+	if !reached {
+		service.Annotations = map[string]string{"networking.istio.io/exportTo": "~"}
+	}
 	slice.Name, slice.Labels = name, map[string]string{discoveryv1.LabelServiceName: name}
 	slice.Endpoints = slice.Endpoints[:1]
 	slice.Endpoints[0].Addresses = []string{clientAddress(number)}
@@ -91,7 +93,7 @@ func (c *cluster) routeService(ctx context.Context, i int, s size, weight int64,
 			"route": []any{target(i, weight), target((i+1)%s.services, 100-weight)},
 		}},
 	}}}
-	o.SetGroupVersionKind(virtualService)
+	o.SetGroupVersionKind(istioRoutes)
 	o.SetNamespace(namespace)
 	o.SetName(serviceName(i))
 	return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("bench"),
@@ -101,15 +103,15 @@ func (c *cluster) routeService(ctx context.Context, i int, s size, weight int64,
 // defineVirtualService installs the CRD of VirtualServices without a schema, and waits until it is served.
 func (c *cluster) defineVirtualService(ctx context.Context) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "virtualservices." + virtualService.Group},
+		ObjectMeta: metav1.ObjectMeta{Name: "virtualservices." + istioRoutes.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: virtualService.Group, Scope: apiextensionsv1.NamespaceScoped,
+			Group: istioRoutes.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "virtualservices", Singular: "virtualservice", Kind: virtualService.Kind,
-				ListKind: virtualService.Kind + "List",
+				Plural: "virtualservices", Singular: "virtualservice", Kind: istioRoutes.Kind,
+				ListKind: istioRoutes.Kind + "List",
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: virtualService.Version, Served: true, Storage: true,
+				Name: istioRoutes.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: new(true),
 				}},
@@ -120,6 +122,6 @@ func (c *cluster) defineVirtualService(ctx context.Context) error {
 		return err
 	}
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(virtualService)
+	list.SetGroupVersionKind(istioRoutes)
 	return eventually(ctx, "VirtualServices are not served", func() error { return c.client.List(ctx, list) })
 }
