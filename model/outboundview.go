@@ -116,11 +116,10 @@ func (v *OutboundView) bindings(port uint16) int {
 	if v == nil {
 		return 0
 	}
-	i, ok := slices.BinarySearchFunc(v.Outbound, port, func(o Outbound, p uint16) int { return cmp.Compare(o.Port, p) })
-	if !ok {
-		return 0
+	if on := v.port(port); on != nil {
+		return len(on.Bindings)
 	}
-	return len(v.Outbound[i].Bindings)
+	return 0
 }
 
 // requestedService is a service of a request that exists.
