@@ -81,7 +81,7 @@ func (m *bench) addWorkload(ctx context.Context, i int) ([]int, error) {
 	number, at := m.clients+i, m.workloads+i
 	name := workloadName(at)
 	objects := []client.Object{pod(clientPod(number), name), workload(at, m.size)}
-	if m.reached() {
+	if m.reached {
 		objects = append(objects, virtualService(name))
 	}
 	for _, o := range objects {
@@ -89,7 +89,7 @@ func (m *bench) addWorkload(ctx context.Context, i int) ([]int, error) {
 			return nil, err
 		}
 	}
-	if m.reached() {
+	if m.reached {
 		if err := m.setPodReady(ctx, clientPod(number), clientAddress(number), true); err != nil {
 			return nil, err
 		}

@@ -50,6 +50,9 @@ func measureChange(ctx context.Context, bin, peer, kind string, s size) error {
 	if !slices.Contains(kinds, kind) {
 		return fmt.Errorf("-change: %q is not one of %s", kind, strings.Join(kinds, ", "))
 	}
+	if s.reached && (kind != "workloads" || !s.group) {
+		return errors.New("-reached needs -change workloads and -group")
+	}
 	r, err := changeOf(ctx, anymesh{kind}, bin, kind, s)
 	if err != nil {
 		return err
@@ -114,7 +117,7 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 		if receivers == nil {
 			receivers = everyone
 		}
-		m.fleet.only(receivers)
+		m.fleet.watchOnly(receivers)
 		receiving += len(receivers)
 		last, err := m.complete(ctx)
 		if err != nil {
@@ -142,14 +145,11 @@ func (m *bench) everyone() []int {
 
 // receivers returns the clients that receive a new workload: its own one, and all others if they reach it.
 func (m *bench) receivers(own int) []int {
-	if m.reached() {
+	if m.reached {
 		return append(m.everyone(), own)
 	}
 	return []int{own}
 }
-
-// reached reports whether all workloads reach the workloads that changes create: the group contains all services.
-func (s size) reached() bool { return s.group && !s.unreached }
 
 // complete waits until the watched clients have the change.
 func (m *bench) complete(ctx context.Context) (time.Time, error) {

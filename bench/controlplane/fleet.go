@@ -187,8 +187,8 @@ func (f *fleet) watch(clients ...int) {
 	}
 }
 
-// only ends the watch of all other clients.
-func (f *fleet) only(clients []int) {
+// watchOnly ends the watch of all other clients.
+func (f *fleet) watchOnly(clients []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.silent, func(i int, _ struct{}) bool { return !slices.Contains(clients, i) })

@@ -29,7 +29,7 @@ func (p istiod) apply(ctx context.Context, m *bench, i int) ([]int, error) {
 		return nil, m.toggleKubernetesService(ctx, service, again)
 	case "workloads":
 		number, at := m.clients+i, m.workloads+i
-		for _, o := range istioWorkload(number, workloadName(at), m.reached()) {
+		for _, o := range istioWorkload(number, workloadName(at), m.reached) {
 			if err := m.create(ctx, o); err != nil {
 				return nil, err
 			}

@@ -29,8 +29,8 @@ type size struct {
 	services, workloads int
 	// group names the services as backends by a BackendGroup.
 	group bool
-	// unreached leaves out the service of a workload that a change creates.
-	unreached bool
+	// reached adds a service, which all workloads reach, to each workload that a change creates.
+	reached bool
 	// clients is the number of sidecars.
 	clients int
 	// agents connects an agent for each sidecar, as in a pod.
@@ -53,8 +53,7 @@ func main() {
 	flag.IntVar(&s.services, "services", 1000, "number of services with two endpoints each")
 	flag.IntVar(&s.workloads, "workloads", 20, "number of workloads of the clients; each has all services as backends")
 	flag.BoolVar(&s.group, "group", false, "the workloads name a BackendGroup with all services in place of a list")
-	flag.BoolVar(&s.unreached, "unreached", false,
-		"-change workloads creates workloads that no other reaches; else all reach them if there is a -group")
+	flag.BoolVar(&s.reached, "reached", false, "all others reach the workloads that -change workloads creates; needs -group")
 	flag.IntVar(&s.clients, "clients", 200, "number of clients")
 	flag.BoolVar(&s.agents, "agents", true, "connect an agent for each sidecar, which receives the host names")
 	flag.IntVar(&s.changes, "changes", 1000, "number of changes, first sequential, then concurrent")
