@@ -98,7 +98,11 @@ func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Uns
 		var why, said string
 		begin := time.Now()
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (ok bool, _ error) {
-			if ok, why = check(ctx, c, o); !ok && why != said && time.Since(begin) > progressAfter {
+			ok, now := check(ctx, c, o)
+			if !ok && ctx.Err() != nil && why != "" {
+				return false, nil // the check was interrupted: the reason of the one before is still the best
+			}
+			if why = now; !ok && why != said && time.Since(begin) > progressAfter {
 				said = why
 				report(fmt.Sprintf("waiting for %s %s: %s", o.GetKind(), o.GetName(), why))
 			}

@@ -3,14 +3,12 @@ package install
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -115,66 +113,6 @@ func TestApplyStopsAtFirstError(t *testing.T) {
 	err := Apply(t.Context(), c, testObjects(), func(string) { reported++ })
 	if err == nil || err.Error() != "applying Namespace n: forbidden" || reported != 0 {
 		t.Errorf("%d objects reported, error %v", reported, err)
-	}
-}
-
-func TestWaitReadyReportsReason(t *testing.T) {
-	rolled := func(generation, observed int64, updated, available, all int32) *appsv1.Deployment {
-		d := &appsv1.Deployment{}
-		d.Name, d.Namespace, d.Generation, d.Spec.Replicas = "d", "n", generation, new(int32(2))
-		d.Status = appsv1.DeploymentStatus{
-			ObservedGeneration: observed, UpdatedReplicas: updated, AvailableReplicas: available, Replicas: all,
-		}
-		return d
-	}
-	webhooks := func(bundles ...string) client.Object {
-		o := object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "w")
-		var list []any
-		for i, b := range bundles {
-			list = append(list, map[string]any{"name": fmt.Sprint(i), "clientConfig": map[string]any{"caBundle": b}})
-		}
-		if err := unstructured.SetNestedSlice(o.Object, list, "webhooks"); err != nil {
-			t.Fatal(err)
-		}
-		return o
-	}
-	for _, c := range []struct {
-		name, fails string
-		object      client.Object
-	}{
-		{"rollout complete", "", rolled(3, 3, 2, 2, 2)},
-		{"generation not observed", "Deployment d is not ready within the time of --timeout: 0 of 2 replicas are ready", rolled(4, 3, 2, 2, 2)},
-		{"replica not available", "Deployment d is not ready within the time of --timeout: 1 of 2 replicas are ready", rolled(3, 3, 2, 1, 2)},
-		{"old replica still running", "is not ready", rolled(3, 3, 2, 2, 3)},
-		{"replica not updated", "is not ready", rolled(3, 3, 1, 2, 2)},
-		{"caBundle set", "", webhooks("QQ==", "QQ==")},
-		{"caBundle of one webhook missing", "MutatingWebhookConfiguration w is not ready within the time of --timeout: the control plane has not set caBundle yet", webhooks("QQ==", "")},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				kind := "Deployment"
-				if _, is := c.object.(*appsv1.Deployment); !is {
-					kind = "MutatingWebhookConfiguration"
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				wanted := object(map[string]string{"Deployment": "apps/v1"}[kind], kind, c.object.GetName())
-				if kind != "Deployment" {
-					wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
-				}
-				reported := 0
-				err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
-					[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(what string) {
-						if strings.HasSuffix(what, " is ready") {
-							reported++
-						}
-					})
-				if c.fails == "" && (err != nil || reported != 1) || c.fails != "" &&
-					(err == nil || !strings.Contains(err.Error(), c.fails) || reported != 0) {
-					t.Errorf("%d objects reported, error %v", reported, err)
-				}
-			})
-		})
 	}
 }
 
