@@ -44,13 +44,18 @@ type InjectorContext struct {
 	KubeClient kubernetes.Interface
 	// BootstrapCertificate is the PEM bundle that the sidecar uses to verify the control plane. It contains no key:
 	// the agent creates keys in the pod.
-	BootstrapCertificate         []byte
-	ContainerPullPolicy          corev1.PullPolicy
+	BootstrapCertificate []byte
+	ContainerPullPolicy  corev1.PullPolicy
+	// The lists of ports and CIDR ranges that are excluded from capture, or that limit it. They are informative: the
+	// injector adds the capture. No dialect has inbound exclusions or outbound inclusions yet, so these are empty.
 	InboundPortExclusionList     []int
 	OutboundPortExclusionList    []int
 	OutboundIPRangeInclusionList []string
 	OutboundIPRangeExclusionList []string
-	OriginalHealthProbes         HealthProbes
+	// OriginalHealthProbes are the probes of the application with an HTTP request or a TCP connection to a port of the
+	// pod. If several containers have a probe of a kind, it is that of the last one. They are informative: the agent
+	// serves those of captured ports.
+	OriginalHealthProbes HealthProbes
 	// DryRun is true if the pod will not be created.
 	DryRun bool
 

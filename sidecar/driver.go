@@ -68,18 +68,20 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 	}{r.Type, r.Name, body})
 }
 
-// HealthProbes are the health probes of a sidecar driver. A nil probe always succeeds.
+// HealthProbes are the health probes of a sidecar driver, or of an application. A nil probe of a driver always
+// succeeds.
 type HealthProbes struct {
 	Liveness, Readiness, Startup *HealthProbe
 }
 
-// HealthProbe is a health endpoint of a sidecar driver.
+// HealthProbe is a health endpoint of a sidecar driver, or of an application.
 type HealthProbe struct {
 	// Path is the path of an HTTP probe.
 	Path string
-	// Port is the port on the loopback address of the control plane.
+	// Port is a port on the loopback address of the control plane, or of the application's pod.
 	Port int32
-	// HTTP selects an HTTP GET of Path; a status from 200 to 399 is success.
+	// HTTP selects an HTTP GET of Path; a status from 200 to 399 is success. A probe of an application without HTTP and
+	// TCPSocket uses HTTPS.
 	HTTP bool
 	// Timeout limits the probe; zero means one second.
 	Timeout time.Duration
