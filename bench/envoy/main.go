@@ -1,4 +1,5 @@
-// Command envoy measures what a weight shift costs real sidecars, and how fast it takes effect.
+// Command envoy measures what a weight shift costs real sidecars, and how fast it takes effect, and what their metrics
+// cost.
 //
 // In: the Envoy binary and the size of a mesh. It runs engine, Envoy driver and xDS server in its own process, with
 // App Mesh objects, and starts each Envoy with the packet rules of a pod in a network namespace of its own. A client in
@@ -56,6 +57,9 @@ type result struct {
 	// Closed counts connections of clients that Envoy closed.
 	Closed int64   `json:"closed_connections"`
 	Memory float64 `json:"envoy_mb"`
+	// MetricsSize is the size of the metrics that the agent reads, MetricsCPU the CPU time of Envoy for it.
+	MetricsSize float64 `json:"metrics_kb"`
+	MetricsCPU  float64 `json:"metrics_cpu_ms"`
 }
 
 // envInside is set in the process that runs in the namespaces.
@@ -111,9 +115,9 @@ func runInside(ctx context.Context) error {
 
 func (r result) table() {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "egress\tservices\tEnvoy CPU ms\tACK p50/p99 ms\teffect p50/p99 ms\trequests\tfailed\tclosed\tEnvoy MB")
-	fmt.Fprintf(t, "%s\t%d\t%.2f\t%.0f / %.0f\t%.0f / %.0f\t%d\t%d\t%d\t%.0f\n", r.Egress, r.Services, r.CPU, r.AckP50, r.AckP99,
-		r.EffectP50, r.EffectP99, r.Requests, r.Failed, r.Closed, r.Memory)
+	fmt.Fprintln(t, "egress\tservices\tEnvoy CPU ms\tACK p50/p99 ms\teffect p50/p99 ms\trequests\tfailed\tclosed\tEnvoy MB\tmetrics kB / CPU ms")
+	fmt.Fprintf(t, "%s\t%d\t%.2f\t%.0f / %.0f\t%.0f / %.0f\t%d\t%d\t%d\t%.0f\t%.0f / %.0f\n", r.Egress, r.Services, r.CPU, r.AckP50, r.AckP99,
+		r.EffectP50, r.EffectP99, r.Requests, r.Failed, r.Closed, r.Memory, r.MetricsSize, r.MetricsCPU)
 	_ = t.Flush() // errors of standard output are ignored
 }
 

@@ -41,7 +41,10 @@ func measure(ctx context.Context, o options) (result, error) {
 	if err := b.shiftIdle(ctx, &r); err != nil {
 		return r, err
 	}
-	return r, b.shiftUnderLoad(ctx, &r)
+	if err := b.shiftUnderLoad(ctx, &r); err != nil {
+		return r, err
+	}
+	return r, b.readMetrics(ctx, &r)
 }
 
 // start starts the control plane and the pods.

@@ -26,9 +26,10 @@ const startTimeout = time.Minute
 
 // proxy is an Envoy in a pod.
 type proxy struct {
-	network *podNetwork
-	process *exec.Cmd
-	log     bytes.Buffer
+	network    *podNetwork
+	process    *exec.Cmd
+	log        bytes.Buffer
+	metricsURL string
 }
 
 // startProxy starts the Envoy of a workload with the command and files of the driver, and returns when it is ready.
@@ -62,7 +63,7 @@ func startProxy(ctx context.Context, binary string, n *podNetwork, w model.Workl
 			arguments[i] = "1"
 		}
 	}
-	p := &proxy{network: n, process: exec.CommandContext(ctx, binary, arguments...)}
+	p := &proxy{network: n, process: exec.CommandContext(ctx, binary, arguments...), metricsURL: spec.MetricsURL}
 	p.process.Stdout, p.process.Stderr, p.process.Dir = &p.log, &p.log, "/"
 	p.process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: sidecar.UID, Gid: sidecar.UID}}
 	if err := n.inside(p.process.Start); err != nil {
@@ -75,12 +76,7 @@ func startProxy(ctx context.Context, binary string, n *podNetwork, w model.Workl
 func (p *proxy) ready(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			return p.network.dial(ctx, address)
-		},
-		DisableKeepAlives: true,
-	}}
+	client := p.client()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {

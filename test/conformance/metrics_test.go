@@ -43,6 +43,7 @@ func TestDashboardOfMesh(t *testing.T) {
 			for _, q := range dashboard.Mesh.Queries() {
 				checkQuery(t, q, all)
 			}
+			checkUnused(t, all)
 			routes := map[string]bool{}
 			for _, s := range all {
 				if s["__name__"] == "envoy_vhost_route_upstream_rq_total" {
@@ -55,6 +56,21 @@ func TestDashboardOfMesh(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkUnused checks that a destination without requests has the metrics of its endpoints only.
+func checkUnused(t *testing.T, all []map[string]string) {
+	t.Helper()
+	const unused = "cds_egress_m_amazonaws"
+	has := func(metric string) bool {
+		return slices.ContainsFunc(all, func(s map[string]string) bool {
+			return s["__name__"] == metric && s["envoy_cluster_name"] == unused
+		})
+	}
+	if !has("envoy_cluster_membership_total") || has("envoy_cluster_upstream_cx_total") {
+		t.Errorf("%s, which has no requests: has membership_total %t, want true; upstream_cx_total %t, want false", unused,
+			has("envoy_cluster_membership_total"), has("envoy_cluster_upstream_cx_total"))
 	}
 }
 
