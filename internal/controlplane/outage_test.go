@@ -18,6 +18,7 @@ import (
 // While a dependency of the start is unavailable, the control plane is not ready, reports the dependency, and
 // retries.
 func TestStartWaitsForAPIServer(t *testing.T) {
+	t.Parallel()
 	k := newPopulatedAPI(t, "back", "front")
 	process := newAPIProcess(t, k)
 	r := startReplica(t, "a", process.address)
@@ -59,7 +60,7 @@ func TestStartWaitsForAPIServer(t *testing.T) {
 		}
 		return true
 	})
-	process.injectBefore(expireRequests(5))
+	process.injectBefore(expireRequests(2))
 	r.expectNotReady("missing are those of kind VirtualNode (")
 	r.eventually("the control plane retries", func() bool { return rejected.Load() > 1 })
 	if r.engine.Ready() || r.workloads() != nil {
