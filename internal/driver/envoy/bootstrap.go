@@ -96,9 +96,11 @@ func bootstrap(p proxy) *bootstrapv3.Bootstrap {
 			Name:           "static",
 			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: runtimeValues(p)},
 		}}},
-		StatsConfig:         &metricsv3.StatsConfig{StatsTags: statsTags(p)},
+		StatsConfig: &metricsv3.StatsConfig{StatsTags: statsTags(p)},
 		// A cluster without requests has no metrics of its traffic. They would be half of all metrics.
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
+		// A worker thread has a cluster from its first request on.
+		ClusterManager:      &bootstrapv3.ClusterManager{EnableDeferredClusterCreation: true},
 		Tracing:             tracing(p), //nolint:staticcheck // the only place for a tracer of one pod
 		BootstrapExtensions: bootstrapExtensions(p.workload),
 	}
