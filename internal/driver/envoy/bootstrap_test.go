@@ -45,7 +45,8 @@ func TestStatsFlush(t *testing.T) {
 // What Envoy has for each cluster and does not need before a request: metrics of its traffic, and its state in workers.
 func TestClustersAreDeferred(t *testing.T) {
 	out := bootstrap(proxy{node: "node", host: "host", port: 1})
-	if !out.GetDeferredStatOptions().GetEnableDeferredCreationStats() || !out.GetClusterManager().GetEnableDeferredClusterCreation() {
-		t.Errorf("got %v and %v", out.GetDeferredStatOptions(), out.GetClusterManager())
+	stats, clusters := out.GetDeferredStatOptions(), out.GetClusterManager()
+	if !stats.GetEnableDeferredCreationStats() || !clusters.GetEnableDeferredClusterCreation() {
+		t.Errorf("got %v and %v", stats, clusters)
 	}
 }
