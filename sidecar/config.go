@@ -15,6 +15,7 @@ type Configurator interface {
 	GetInitContainerImage() string
 	GetProxyServerPort() uint32
 	GetSidecarLogLevel() string
+	GetIPv6() bool
 }
 
 // MeshConfig is the mesh-wide configuration: the JSON document in the ConfigMap preset-mesh-config.
@@ -48,6 +49,18 @@ const (
 	BypassRefuse BypassMode = "Refuse"
 )
 
+// IPv6Mode is whether sidecars and gateways listen on IPv6.
+type IPv6Mode string
+
+const (
+	// IPv6Auto is IPv6Enabled, or IPv6Disabled if the kernel of the control plane has no IPv6.
+	IPv6Auto IPv6Mode = "Auto"
+	// IPv6Enabled requires kernels with IPv6 on all nodes.
+	IPv6Enabled IPv6Mode = "Enabled"
+	// IPv6Disabled refuses connections over IPv6, where a kernel has it.
+	IPv6Disabled IPv6Mode = "Disabled"
+)
+
 // UUIDLabel is the pod label with the UUID of the sidecar. Injection sets it.
 const UUIDLabel = "anymesh.dev/proxy-uuid"
 
@@ -68,6 +81,8 @@ type Settings struct {
 	ReservedRanges []netip.Prefix `json:"reservedRanges,omitempty"`
 	// Bypass is what admission does with pods that bypass their sidecar. The default is BypassWarn.
 	Bypass BypassMode `json:"bypass,omitempty"`
+	// IPv6 is whether sidecars and gateways listen on IPv6. The control plane replaces the default, IPv6Auto.
+	IPv6 IPv6Mode `json:"ipv6,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
 	// SidecarDrivers are the drivers that pods may name besides the default. Each driver is started and has its own
@@ -149,6 +164,9 @@ func (c *MeshConfig) GetSidecarLogLevel() string {
 	}
 	return c.Sidecar.LogLevel
 }
+
+// GetIPv6 returns whether the proxy listens on IPv6.
+func (c *MeshConfig) GetIPv6() bool { return c.Sidecar.IPv6 != IPv6Disabled }
 
 func (c *MeshConfig) driver() DriverSettings {
 	for _, d := range c.Sidecar.SidecarDrivers {

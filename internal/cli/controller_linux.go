@@ -15,6 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/controlplane"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/memlimit"
+	"anymesh.dev/anymesh/internal/pod/capture"
 	"anymesh.dev/anymesh/internal/trait"
 )
 
@@ -56,7 +57,7 @@ func controllerCommand() *cobra.Command {
 			libraries := logr.FromSlogHandler(config.Log.Handler())
 			klog.SetLogger(libraries)
 			ctrllog.SetLogger(logr.FromSlogHandler(controlplane.ThrottleErrors(config.Log.Handler())))
-			if config.Mesh, err = controlplane.LoadMeshConfig(meshConfig); err != nil {
+			if config.Mesh, err = controlplane.LoadMeshConfig(meshConfig, capture.HasIPv6); err != nil {
 				return err
 			}
 			if config.Dialects.Values, err = controlplane.LoadDialectValues(dialects); err != nil {

@@ -57,8 +57,9 @@ type Config struct {
 }
 
 // LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are
-// errors. If the file names no driver, the default driver of this program applies.
-func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
+// errors. If the file names no driver, the default driver of this program applies. hasIPv6 says what sidecar.IPv6Auto
+// stands for.
+func LoadMeshConfig(path string, hasIPv6 func() bool) (*sidecar.MeshConfig, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("mesh configuration: %w", err)
@@ -77,6 +78,12 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 		return nil, fmt.Errorf("mesh configuration %s: %w", path, err)
 	}
 	config.Sidecar.SidecarClass = cmp.Or(config.Sidecar.SidecarClass, drivers.Default)
+	if cmp.Or(config.Sidecar.IPv6, sidecar.IPv6Auto) == sidecar.IPv6Auto {
+		config.Sidecar.IPv6 = sidecar.IPv6Enabled
+		if !hasIPv6() {
+			config.Sidecar.IPv6 = sidecar.IPv6Disabled
+		}
+	}
 	return config, nil
 }
 

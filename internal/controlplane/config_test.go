@@ -13,7 +13,7 @@ func TestLoadMeshConfig(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := LoadMeshConfig(path)
+		_, err := LoadMeshConfig(path, func() bool { return true })
 		if err != nil && !strings.Contains(err.Error(), path) {
 			t.Errorf("the error does not contain the file name: %v", err)
 		}
@@ -32,6 +32,7 @@ func TestLoadMeshConfig(t *testing.T) {
 		`{"sidecar": {"sidecarImage": "a"}`:     "EOF",
 		`{"sidecar": {"sidecarDrivers": {"a": 1}}}`:                                     "cannot unmarshal",
 		`{"sidecar": {"dns": "All", "reservedRanges": ["241.0.0.0/16", "fd00::/112"]}}`: "",
+		`{"sidecar": {"ipv6": "on"}}`:                                                   `sidecar.ipv6 is "on"; set Auto, Enabled or Disabled`,
 		`{"sidecar": {"dns": "on"}}`:                                                    `sidecar.dns is "on"`,
 		`{"sidecar": {"reservedRanges": ["10.0.0.0/8", "10.0.0.0/16"]}}`:                "10.0.0.0/8 and 10.0.0.0/16 have the same family",
 		`{"sidecar": {"reservedRanges": ["10.0.0.1/8"]}}`:                               "is not the first address",
@@ -46,7 +47,7 @@ func TestLoadMeshConfig(t *testing.T) {
 			}
 		})
 	}
-	if _, err := LoadMeshConfig(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := LoadMeshConfig(filepath.Join(t.TempDir(), "none"), nil); err == nil {
 		t.Error("got no error for a file that does not exist")
 	}
 }
@@ -55,5 +56,26 @@ func TestServiceNames(t *testing.T) {
 	c := Config{Namespace: "mesh"}
 	if got := strings.Join(c.serviceNames(), " "); got != "anymesh.mesh.svc.cluster.local anymesh.mesh.svc" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// Sidecars listen on IPv6 if the setting says so, or else if the kernel has it.
+func TestIPv6OfSidecars(t *testing.T) {
+	for text, want := range map[string][2]bool{ // without and with IPv6 in the kernel
+		`{}`:                                {false, true},
+		`{"sidecar": {"ipv6": "Auto"}}`:     {false, true},
+		`{"sidecar": {"ipv6": "Enabled"}}`:  {true, true},
+		`{"sidecar": {"ipv6": "Disabled"}}`: {false, false},
+	} {
+		path := filepath.Join(t.TempDir(), "config.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for i, inKernel := range []bool{false, true} {
+			config, err := LoadMeshConfig(path, func() bool { return inKernel })
+			if err != nil || config.GetIPv6() != want[i] || config.Of("other").GetIPv6() != want[i] {
+				t.Errorf("%s, in the kernel %v: got %+v, %v; want IPv6 %v", text, inKernel, config, err, want[i])
+			}
+		}
 	}
 }

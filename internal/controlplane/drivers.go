@@ -83,6 +83,9 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	driverCtx, cancel := context.WithCancel(started)
 	started.CancelFunc = cancel
 	context.AfterFunc(ctx, func() { close(started.Stop); cancel() })
+	if !d.mesh.GetIPv6() {
+		cp.Log.Info("sidecars and gateways listen on IPv4 only", "driver", d.Name)
+	}
 	var err error
 	if d.probes, err = sidecar.Start(driverCtx); err != nil {
 		return fmt.Errorf("sidecar driver %s: %w", d.Name, err)

@@ -104,3 +104,23 @@ func TestHealthReportsEveryDriver(t *testing.T) {
 		t.Errorf("the second driver is unhealthy: got error %v", err)
 	}
 }
+
+// The driver gets the settings of the mesh: sidecars listen on IPv6, or they do not.
+func TestListenersFollowIPv6Setting(t *testing.T) {
+	for mode, want := range map[sidecar.IPv6Mode]bool{sidecar.IPv6Enabled: true, sidecar.IPv6Disabled: false} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			process := newAPIProcess(t, newPopulatedAPI(t, "front"))
+			process.run()
+			r := startReplicaWith(t, "a", process.address, func(cp *controlPlane) { cp.Mesh.Sidecar.IPv6 = mode })
+			r.expectReady()
+			w := httptest.NewRecorder()
+			request := httptest.NewRequest(http.MethodGet, "/?mesh=m&workload=front_a", nil)
+			r.debug["/debug/envoy"].ServeHTTP(w, request)
+			if text := w.Body.String(); w.Code != http.StatusOK || strings.Contains(text, `"::"`) != want ||
+				!strings.Contains(text, "lds_egress_0.0.0.0_15001") {
+				t.Errorf("status %d, want IPv6 listeners %v: %s", w.Code, want, text)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"anymesh.dev/anymesh/sidecar"
 	"anymesh.dev/anymesh/test/cases"
 )
 
@@ -125,7 +126,18 @@ func inside(out io.Writer) error {
 		return err
 	}
 	workload := os.Getenv(envWorkload)
-	m := c.Translate()
+	var settings sidecar.Settings
+	if os.Getenv(envWithoutIPv6) != "" {
+		settings.IPv6 = sidecar.IPv6Disabled
+		if err := refuseIPv6(); err != nil {
+			return err
+		}
+	}
+	renderer, err := rendererFor(settings)
+	if err != nil {
+		return err
+	}
+	m := c.translate(renderer)
 	view, err := m.View(workload)
 	if err != nil {
 		return err

@@ -27,15 +27,17 @@ type Translation struct {
 }
 
 // Translate translates the objects as the control plane does.
-func (c *Case) Translate() Translation {
+func (c *Case) Translate() Translation { return c.translate(envoy.Driver{}) }
+
+func (c *Case) translate(renderer sidecar.Renderer) Translation {
 	m := Translation{Rendered: map[model.Key][]sidecar.Resource{}}
 	m.State = engine.Compute(c.dialects, engine.Settings{}, c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
-		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.ResolvedDestination)
+		resources, findings := sidecar.Configuration(renderer, view.View, m.State.Index.ResolvedDestination)
 		m.Rendered[key] = resources
 		m.Findings = append(m.Findings, findings...)
-		m.Findings = append(m.Findings, model.Unsupported(envoy.Name, view.Needs(), envoy.Driver{}.Supports())...)
+		m.Findings = append(m.Findings, model.Unsupported(envoy.Name, view.Needs(), renderer.Supports())...)
 	}
 	model.SortFindings(m.Findings)
 	return m

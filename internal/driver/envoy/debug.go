@@ -9,7 +9,7 @@ import (
 )
 
 // configDump serves GET ?mesh=M&workload=W with the rendered configuration of the sidecars of a workload.
-func configDump(catalog sidecar.Catalog) http.Handler {
+func (d Driver) configDump(catalog sidecar.Catalog) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
 		view, ok := catalog.View(key)
@@ -17,8 +17,8 @@ func configDump(catalog sidecar.Catalog) http.Handler {
 			http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := sidecar.Configuration(Driver{}, view, catalog.ResolvedDestination)
-		dump, err := Driver{}.Dump(resources)
+		resources, _ := sidecar.Configuration(d, view, catalog.ResolvedDestination)
+		dump, err := d.Dump(resources)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -109,7 +109,8 @@ func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
 	if !ok {
 		return sidecar.HealthProbes{}, errors.New("envoy: missing Controller Context")
 	}
-	controller.DebugHandlers["/debug/"+Name] = configDump(controller.MeshCatalog)
+	d.ipv4Only = !controller.Configurator.GetIPv6()
+	controller.DebugHandlers["/debug/"+Name] = d.configDump(controller.MeshCatalog)
 	controller.Deliver(d)
 	return sidecar.HealthProbes{}, nil
 }

@@ -17,11 +17,11 @@ import (
 
 // capturedListener accepts connections that the pod's packet rules redirect, over IPv4 and IPv6, and restores their
 // original destination.
-func capturedListener(name string, port uint32, chains []*listenerv3.FilterChain) *listenerv3.Listener {
+func (d Driver) capturedListener(name string, port uint32, chains []*listenerv3.FilterChain) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                name,
 		Address:             socketAddress("0.0.0.0", port),
-		AdditionalAddresses: []*listenerv3.AdditionalAddress{{Address: socketAddress("::", port)}},
+		AdditionalAddresses: d.additionalAddresses(port),
 		FilterChains:        chains,
 		ListenerFilters: []*listenerv3.ListenerFilter{{
 			Name:       "envoy.filters.listener.original_dst",
@@ -30,6 +30,14 @@ func capturedListener(name string, port uint32, chains []*listenerv3.FilterChain
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(1 << 20),
 		TrafficDirection:              direction(name),
 	}
+}
+
+// additionalAddresses returns the IPv6 address of a listener.
+func (d Driver) additionalAddresses(port uint32) []*listenerv3.AdditionalAddress {
+	if d.ipv4Only {
+		return nil
+	}
+	return []*listenerv3.AdditionalAddress{{Address: socketAddress("::", port)}}
 }
 
 func direction(name string) corev3.TrafficDirection {

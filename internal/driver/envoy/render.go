@@ -16,14 +16,17 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Driver is the Envoy sidecar driver.
-type Driver struct{}
+// Driver is the Envoy sidecar driver. Its zero value listens on IPv4 and IPv6.
+type Driver struct {
+	// ipv4Only is set if a kernel may have no IPv6: Envoy would refuse the listeners.
+	ipv4Only bool
+}
 
 var _ sidecar.OutboundRenderer = Driver{}
 
 // Render returns the listener, routes and clusters for inbound connections of a workload's sidecars.
-func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
-	r := renderer{view: v}
+func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	r := renderer{Driver: d, view: v}
 	if v.Workload.Role == model.RoleGateway {
 		r.gateway()
 	} else {
@@ -34,9 +37,9 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 
 // RenderOutbound returns the listener for outbound connections or, for a gateway, the internal listeners; the routes of
 // ports without scopes; and the secrets of connections to destinations.
-func (Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
+func (d Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
-	r := renderer{view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
+	r := renderer{Driver: d, view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
 	if outbound.Gateway {
 		r.internalListeners()
 	} else {
@@ -72,6 +75,7 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 
 // renderer collects the resources of one view, outbound view or binding.
 type renderer struct {
+	Driver
 	view      *model.View
 	find      func(destination string) (model.Destination, bool)
 	resources []sidecar.Resource
