@@ -55,6 +55,8 @@ var refusedValues = []struct{ name, values, control string }{
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, image: x}]}}`, `unknown field "image"`},
 	{"osm.dns", `{osm: {dns: Some}}`, "sidecar.dns"},
 	{"osm.bypass", `{osm: {bypass: refuse}}`, "sidecar.bypass"},
+	{"osm.reservedRanges", `{osm: {ipv6: Disabled, reservedRanges: ["fd00::/64"]}}`, "add an IPv4 range"},
+	{"osm.ipv6", `{osm: {ipv6: "Off"}}`, "sidecar.ipv6 is \"Off\""},
 	{"osm.reservedRanges", `{osm: {reservedRanges: [240.240.0.0]}}`, "mesh configuration"},
 	{"osm.reservedRanges", `{osm: {reservedRanges: [240.240.0.256/16]}}`, "mesh configuration"},
 	{"osm.reservedRanges", `{osm: {reservedRanges: [240.240.0.0/33]}}`, "mesh configuration"},

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -31,17 +32,14 @@ func SettingsOf(c *sidecar.MeshConfig) (Settings, error) {
 		return s, fmt.Errorf("sidecar.reservedRanges: %w", err)
 	}
 	if !c.GetIPv6() {
-		s.ReservedRanges = ipv4Ranges(s.ReservedRanges)
-	}
-	return s, nil
-}
-
-// ipv4Ranges returns the IPv4 range of some ranges, or else the default: sidecars refuse connections over IPv6.
-func ipv4Ranges(ranges []netip.Prefix) []netip.Prefix {
-	for _, r := range append(slices.Clone(ranges), store.DefaultReservedRanges()...) {
-		if r.Addr().Is4() {
-			return []netip.Prefix{r}
+		isIPv6 := func(r netip.Prefix) bool { return r.Addr().Is6() }
+		if len(s.ReservedRanges) == 0 {
+			s.ReservedRanges = store.DefaultReservedRanges()
+		}
+		s.ReservedRanges = slices.DeleteFunc(slices.Clone(s.ReservedRanges), isIPv6)
+		if len(s.ReservedRanges) == 0 {
+			return s, errors.New("sidecar.reservedRanges has only an IPv6 range, but sidecars do not listen on IPv6; add an IPv4 range")
 		}
 	}
-	return nil
+	return s, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"anymesh.dev/anymesh/sidecar"
@@ -20,11 +21,16 @@ func TestReservedRangesOfFamilies(t *testing.T) {
 		{sidecar.IPv6Enabled, []netip.Prefix{own6, own4}, "[fd00::/112 241.0.0.0/16]"},
 		{sidecar.IPv6Disabled, nil, "[240.240.0.0/16]"},
 		{sidecar.IPv6Disabled, []netip.Prefix{own6, own4}, "[241.0.0.0/16]"},
-		{sidecar.IPv6Disabled, []netip.Prefix{own6}, "[240.240.0.0/16]"},
 	} {
 		s, err := SettingsOf(&sidecar.MeshConfig{Sidecar: sidecar.Settings{IPv6: c.ipv6, ReservedRanges: c.ranges}})
 		if got := fmt.Sprint(s.ReservedRanges); err != nil || got != c.want {
 			t.Errorf("%s, %v: got %s, %v; want %s", c.ipv6, c.ranges, got, err, c.want)
 		}
+	}
+	_, err := SettingsOf(&sidecar.MeshConfig{Sidecar: sidecar.Settings{
+		IPv6: sidecar.IPv6Disabled, ReservedRanges: []netip.Prefix{own6},
+	}})
+	if err == nil || !strings.Contains(err.Error(), "add an IPv4 range") {
+		t.Errorf("only an IPv6 range: got error %v", err)
 	}
 }

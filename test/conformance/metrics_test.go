@@ -74,8 +74,8 @@ func checkUnused(t *testing.T, all []map[string]string) {
 	}
 }
 
-// series returns the labels of the metrics after the requests of a case. Histograms have the names of their parts.
-func series(t *testing.T, name, workload, binary string) []map[string]string {
+// readCase reads a case of App Mesh.
+func readCase(t *testing.T, name string) *Case {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(folder, "appmesh", name+".txtar"))
 	if err != nil {
@@ -85,7 +85,13 @@ func series(t *testing.T, name, workload, binary string) []map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := ObserveMetrics(t.Context(), c, workload, binary)
+	return c
+}
+
+// series returns the labels of the metrics after the requests of a case. Histograms have the names of their parts.
+func series(t *testing.T, name, workload, binary string) []map[string]string {
+	t.Helper()
+	lines, err := ObserveMetrics(t.Context(), readCase(t, name), workload, binary)
 	if err != nil {
 		t.Fatal(err)
 	}

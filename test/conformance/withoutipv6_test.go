@@ -19,15 +19,7 @@ func TestKernelWithoutIPv6(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				path, err := filepath.Abs(filepath.Join(folder, "appmesh", of[0]+".txtar"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				c, err := ReadCase(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				wrong, err := ObserveWithoutIPv6(t.Context(), c, of[1], binary)
+				wrong, err := ObserveWithoutIPv6(t.Context(), readCase(t, of[0]), of[1], binary)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -61,7 +61,8 @@ var mayImport = []rule{
 	{"internal/pod/capture", []string{"internal/pod/dns"}},
 	{"internal/pod/secrets", []string{"sidecar"}},
 	{"internal/pod/agent", []string{
-		"internal/connlimit", "internal/serverlimit", "internal/identity", "internal/pod/dns", "internal/pod/secrets", "model", "sidecar",
+		"internal/connlimit", "internal/serverlimit", "internal/identity", "internal/pod/capture", "internal/pod/dns", "internal/pod/secrets",
+		"model", "sidecar",
 	}},
 	{"internal/objects/patch", nil},
 	{"internal/objects/list", nil},

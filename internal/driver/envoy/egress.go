@@ -30,7 +30,7 @@ func (r *renderer) egress() {
 			}
 		}
 	}
-	listener := r.capturedListener(egressListener, sidecar.OutboundPort, chains)
+	listener := r.driver.capturedListener(egressListener, sidecar.OutboundPort, chains)
 	mesh := r.view.Mesh
 	if mesh.Egress == model.EgressAllow {
 		r.add(allowAllCluster(mesh.Name), originalDestinationCluster(allowAllCluster(mesh.Name)), mesh.Origin)

@@ -44,7 +44,7 @@ func (r *renderer) gateway() {
 		listener := &listenerv3.Listener{
 			Name:                          name,
 			Address:                       socketAddress("0.0.0.0", uint32(l.Port)),
-			AdditionalAddresses:           r.additionalAddresses(uint32(l.Port)),
+			AdditionalAddresses:           r.driver.additionalAddresses(uint32(l.Port)),
 			FilterChains:                  r.withTLS(l, chain),
 			PerConnectionBufferLimitBytes: wrapperspb.UInt32(gatewayBufferLimit),
 			TrafficDirection:              corev3.TrafficDirection_INBOUND,

@@ -54,7 +54,7 @@ func (r *renderer) ingress() {
 	if len(chains) == 0 {
 		return
 	}
-	listener := r.capturedListener(ingressListener, sidecar.InboundPort, chains)
+	listener := r.driver.capturedListener(ingressListener, sidecar.InboundPort, chains)
 	if len(permissive) > 0 {
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(permissive...))
 		listener.ListenerFiltersTimeout = durationpb.New(detectionTimeout)

@@ -26,7 +26,7 @@ var _ sidecar.OutboundRenderer = Driver{}
 
 // Render returns the listener, routes and clusters for inbound connections of a workload's sidecars.
 func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
-	r := renderer{Driver: d, view: v}
+	r := renderer{driver: d, view: v}
 	if v.Workload.Role == model.RoleGateway {
 		r.gateway()
 	} else {
@@ -39,7 +39,7 @@ func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 // ports without scopes; and the secrets of connections to destinations.
 func (d Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
-	r := renderer{Driver: d, view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
+	r := renderer{driver: d, view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
 	if outbound.Gateway {
 		r.internalListeners()
 	} else {
@@ -75,7 +75,7 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 
 // renderer collects the resources of one view, outbound view or binding.
 type renderer struct {
-	Driver
+	driver    Driver
 	view      *model.View
 	find      func(destination string) (model.Destination, bool)
 	resources []sidecar.Resource

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/pod/capture"
 	"anymesh.dev/anymesh/internal/pod/dns"
 )
 
@@ -54,7 +55,7 @@ func (a *agent) startDNS(ctx context.Context, run func(func())) (*names, error) 
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	c := dns.Config{Upstreams: upstreams, Search: search, Logger: a.Logger}
-	if err := a.detectFamilies(&c); err != nil {
+	if err := a.detectFamilies(&c, capture.HasIPv6()); err != nil {
 		return nil, err
 	}
 	n := &names{agent: a, table: newNameTable(), requested: make(chan string, MaxRequested)}
@@ -87,8 +88,9 @@ func (n *names) request(name string) {
 	}
 }
 
-// detectFamilies sets the listen addresses and the address families that the pod has.
-func (a *agent) detectFamilies(c *dns.Config) error {
+// detectFamilies sets the listen addresses and the address families that the pod has. It ignores IPv6 if the kernel has
+// none, as the capture does.
+func (a *agent) detectFamilies(c *dns.Config, hasIPv6 bool) error {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return fmt.Errorf("agent: addresses of the pod: %w", err)
@@ -100,6 +102,7 @@ func (a *agent) detectFamilies(c *dns.Config) error {
 		}
 		ip := prefix.Addr()
 		switch {
+		case !ip.Is4() && !hasIPv6:
 		case ip.IsLoopback():
 			c.Listen = append(c.Listen, netip.AddrPortFrom(ip, a.DNSPort).String())
 		case ip.Is4():
