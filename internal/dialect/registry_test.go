@@ -8,8 +8,8 @@ import (
 
 	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
-	"anymesh.dev/anymesh/internal/engine/incremental"
-	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/store"
 )
 
 func TestEachDialectHasAFolderWithAReadme(t *testing.T) {

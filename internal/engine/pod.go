@@ -3,7 +3,7 @@ package engine
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/internal/store"
 )
 
 // Pod is the part of a pod that dialects and the engine read.

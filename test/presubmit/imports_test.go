@@ -85,14 +85,14 @@ var mayImport = []rule{
 	{"internal/trait/...", []string{"api/...", "internal/trait/provider", "internal/trait/ingressobject"}},
 	{"internal/trait/builtin", []string{"internal/trait/..."}},
 	{"internal/trait/dryrun", []string{"api/...", "internal/trait/..."}},
-	{"internal/engine/incremental", nil},
-	{"internal/engine/store", []string{"model", "sidecar", "internal/engine/incremental"}},
-	{"internal/dialect", []string{"model", "sidecar", "internal/engine/incremental", "internal/engine/store"}},
-	{"internal/dialect/...", []string{"internal/truncate", "internal/spelling", "api/...", "model", "sidecar", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
+	{"internal/incremental", nil},
+	{"internal/store", []string{"model", "sidecar", "internal/incremental"}},
+	{"internal/dialect", []string{"model", "sidecar", "internal/incremental", "internal/store"}},
+	{"internal/dialect/...", []string{"internal/truncate", "internal/spelling", "api/...", "model", "sidecar", "internal/dialect", "internal/incremental", "internal/store"}},
 	{"internal/dialect/builtin", []string{"internal/dialect", "internal/dialect/..."}},
 	{"internal/driver/...", []string{"model", "sidecar"}},
 	{"internal/driver", []string{"sidecar", "internal/driver/..."}},
-	{"internal/engine", []string{"model", "sidecar", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
+	{"internal/engine", []string{"model", "sidecar", "internal/dialect", "internal/incremental", "internal/store"}},
 	{"internal/delivery", []string{"model", "sidecar", "internal/engine", "internal/delivery/xds"}},
 	{"internal/objects/status", []string{"internal/truncate", "model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
@@ -117,14 +117,14 @@ var mayImport = []rule{
 		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
 	}},
 	{"internal/cli/lint", []string{
-		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/engine/store", "internal/objects/admission",
+		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/store", "internal/objects/admission",
 		"internal/spelling", "internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
-	{"internal/cli/names", []string{"model", "internal/engine", "internal/engine/store", "internal/cli/manifest"}},
+	{"internal/cli/names", []string{"model", "internal/engine", "internal/store", "internal/cli/manifest"}},
 	{"internal/cli/explain", []string{
-		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/engine/store", "internal/cli/terminal",
+		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/store", "internal/cli/terminal",
 		"internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
 	}},
 	{"internal/cli/describe", []string{
@@ -137,7 +137,7 @@ var mayImport = []rule{
 		"internal/build", "model", "sidecar", "internal/delivery/xds/clientstatus", "internal/cli/names", "internal/cli/terminal",
 	}},
 	{"internal/cli/check", []string{
-		"internal/build", "model", "sidecar", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/engine/store",
+		"internal/build", "model", "sidecar", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/store",
 		"internal/cli/install", "internal/cli/inspect", "internal/cli/rollout", "internal/cli/terminal", "internal/identity",
 		"internal/pod/inject",
 	}},
@@ -150,6 +150,18 @@ var mayImport = []rule{
 		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/cli/requestrates", "internal/trait",
 	}},
 	{"cmd/anymesh", []string{"internal/cli", "internal/dialect/builtin"}},
+}
+
+// groups are the folders of the program in the order in which they build on each other: packages import only packages of
+// their own or an earlier group. CONTRIBUTING.md shows the order.
+var groups = []string{
+	"model", "api", "charts", "sidecar",
+	"internal/truncate", "internal/spelling", "internal/ratelimit", "internal/timerslack", "internal/memlimit",
+	"internal/connlimit", "internal/serverlimit", "internal/build", "docs/findings", "internal/identity",
+	"internal/fleet", "internal/aggregate",
+	"internal/incremental", "internal/store", "internal/dialect", "internal/driver", "internal/engine",
+	"internal/delivery", "internal/objects", "internal/pod", "internal/trait",
+	"internal/controlplane", "internal/cli", "cmd",
 }
 
 // free are directories without import rules: programs that are not part of the product.
@@ -190,6 +202,29 @@ func TestAllowedImports(t *testing.T) {
 			ours, isOurs := strings.CutPrefix(imported, module)
 			if isOurs && !covers(r.imports, ours) {
 				t.Errorf("%s imports %s; allowed imports are %v", name, ours, r.imports)
+			}
+		}
+	}
+}
+
+// No group of packages imports a later one.
+func TestImportsPointToEarlierGroups(t *testing.T) {
+	groupOf := func(name string) int {
+		return slices.IndexFunc(groups, func(g string) bool { return covers([]string{g + "/..."}, name) })
+	}
+	for _, p := range list(t, "./...") {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		group := groupOf(name)
+		if group < 0 {
+			if !covers(free, name) {
+				t.Errorf("package %s is in none of the groups", name)
+			}
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, isOurs := strings.CutPrefix(imported, module)
+			if other := groupOf(ours); isOurs && (other < 0 || other > group) {
+				t.Errorf("%s imports %s, which is not in its group or an earlier one", name, ours)
 			}
 		}
 	}

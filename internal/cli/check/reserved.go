@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/internal/store"
 )
 
 // mostOverlaps limits the objects that the result of a check names for each range.

@@ -14,7 +14,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/engine"
-	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
 )
 

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
 )
 

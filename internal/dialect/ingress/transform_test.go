@@ -9,8 +9,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/yaml"
 
-	"anymesh.dev/anymesh/internal/engine/incremental"
-	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/store"
 )
 
 // A cached EndpointSlice has what rules read, and not more.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/model"
 )
 

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/model"
 )
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/model"
 )
 

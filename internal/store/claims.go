@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/model"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/incremental"
 )
 
 // allKey is the key of relations with a single key.
