@@ -1,6 +1,7 @@
 package model
 
-// followService applies the routes of a service. Only inbound routes may target a service: the routes of services
+// followService applies the routes of a service. They are selected by the name of the service, which is the host that
+// they match, whatever host the request is forwarded with. Only inbound routes may target a service: the routes of services
 // target destinations, so there are no loops.
 func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	if d.Service != "" {
@@ -15,7 +16,8 @@ func (v *View) followService(d Decision, s ServiceTarget) Decision {
 				if d.Request.Port = o.Port; !d.canonical() {
 					return d
 				}
-				return v.followBinding(d, b)
+				d.Service = b.Service
+				return v.route(d, s.Service, b.Routes, b.Protocol)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func (v *View) DecideInbound(r Request) Decision {
 	}
 	switch {
 	case in.Listener.Router != "":
-		d = v.route(d, in.Routes, in.Listener.Protocol)
+		d = v.route(d, d.Request.Host, in.Routes, in.Listener.Protocol)
 	case v.Workload.Role == RoleGateway:
 		d = v.followHost(d, in.Listener)
 	default:
@@ -207,7 +207,7 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 
 // serves reports whether a Host header, with or without port, is a host name of the service.
 func (b *Binding) serves(host string, port uint16) bool {
-	host = strings.ToLower(host)
+	host = strings.ToLower(canonicalHost(host))
 	if b.External {
 		host, _, _ = strings.Cut(host, ":")
 	} else {
@@ -218,17 +218,20 @@ func (b *Binding) serves(host string, port uint16) bool {
 
 func (v *View) followBinding(d Decision, b Binding) Decision {
 	d.Service = b.Service
-	return v.route(d, b.Routes, b.Protocol)
+	return v.route(d, d.Request.Host, b.Routes, b.Protocol)
 }
 
-// route applies the first matching route. Without a destination, a request is not found and a stream is refused.
-func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
+// route applies the first route that matches the request with a host. Without a destination, a request is not found and
+// a stream is refused.
+func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decision {
 	nowhere := NotFound
 	if !p.Requests() {
 		nowhere = Refused
 	}
 	for _, r := range routes {
-		if !r.Match.Matches(d.Request) {
+		request := d.Request
+		request.Host = host
+		if !r.Match.Matches(request) {
 			d.step(r.Origin.At(r.Origin.Path), "route %s does not match", r.Name)
 			continue
 		}

@@ -15,7 +15,10 @@ func (m Match) Matches(r Request) bool {
 		m.Path.matches(target) &&
 		(m.Method == "" || m.Method == r.Method) &&
 		(m.Scheme == "" || strings.EqualFold(m.Scheme, r.scheme())) &&
-		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool { return !f.matches(r.header(f.Name)) }) &&
+		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool {
+			value, present := r.header(f.Name)
+			return !f.forHeader().matches(value, present)
+		}) &&
 		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.matches(queryParameter(query, f.Name)) }) &&
 		(m.Predicate == nil || m.Predicate.Matches(r.Metadata))
 }
@@ -53,6 +56,23 @@ func (m StringMatch) matches(s string) bool {
 // "/", which matches every path.
 func (m StringMatch) PathElements() string { return strings.TrimRight(m.Value, "/") }
 
+// IsHost reports whether the field of a request's header is its host name, which ignores case (RFC 3986, 3.2.2).
+func (f FieldMatch) IsHost() bool {
+	return strings.EqualFold(f.Name, "host") || strings.EqualFold(f.Name, ":authority")
+}
+
+// forHeader returns the comparison for the value that Request.header returns: host names are in lower case.
+func (f FieldMatch) forHeader() FieldMatch {
+	switch {
+	case !f.IsHost():
+	case f.Kind == Regex:
+		f.Value = "(?i:" + f.Value + ")"
+	default:
+		f.Value = strings.ToLower(f.Value)
+	}
+	return f
+}
+
 // matches compares a field's value. An absent field counts as empty if the comparison is inverted; otherwise it does
 // not match.
 func (f FieldMatch) matches(value string, present bool) bool {
@@ -70,8 +90,20 @@ func (f FieldMatch) matches(value string, present bool) bool {
 	return ok != f.Invert
 }
 
-// header returns a header's value. Several fields with one name are joined by commas (RFC 9110, 5.3).
+// header returns a header's value. Several fields with one name are joined by commas (RFC 9110, 5.3). Pseudo-headers of
+// HTTP/2 (RFC 9113, 8.3.1) have values in HTTP/1.1, too. Host is the same field as :authority, here in lower case.
 func (r Request) header(name string) (string, bool) {
+	switch strings.ToLower(name) {
+	case "host", ":authority":
+		return strings.ToLower(r.Host), r.Host != ""
+	case ":method":
+		return r.Method, r.Method != ""
+	case ":path":
+		return r.Path, r.Path != ""
+	case ":scheme":
+		scheme := r.scheme()
+		return scheme, scheme != ""
+	}
 	var values []string
 	for _, h := range r.Headers {
 		if strings.EqualFold(h.Name, name) {

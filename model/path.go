@@ -93,8 +93,19 @@ func mergeSlashes(path string) string {
 	return out.String()
 }
 
-// canonical replaces the path by its canonical form, which is matched and forwarded. It reports false if there is none.
+// canonicalHost removes the dot at the end of an absolute host name, before a port if there is one: "a.:80" is "a:80".
+func canonicalHost(host string) string {
+	name, port, hasPort := strings.Cut(host, ":")
+	if hasPort && strings.Contains(port, ":") {
+		return host // an IPv6 address
+	}
+	return strings.TrimSuffix(name, ".") + strings.TrimPrefix(host, name)
+}
+
+// canonical replaces path and host by their canonical forms, which are matched and forwarded. It reports false if the
+// path has none.
 func (d *Decision) canonical() bool {
+	d.Request.Host = canonicalHost(d.Request.Host)
 	path, ok := canonicalPath(d.Request.Path)
 	if !ok {
 		d.step(Origin{}, "path %q has no canonical form", d.Request.Path)

@@ -62,3 +62,13 @@ func FuzzCanonicalPath(f *testing.F) {
 		}
 	})
 }
+
+func TestCanonicalHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"a.b": "a.b", "a.b.": "a.b", "a.b.:80": "a.b:80", "a.b:80": "a.b:80", "a..": "a.", "": "", "[fd00::1]:80": "[fd00::1]:80",
+	} {
+		if got := canonicalHost(host); got != want {
+			t.Errorf("%q: got %q, want %q", host, got, want)
+		}
+	}
+}

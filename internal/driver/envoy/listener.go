@@ -95,6 +95,7 @@ func newHTTPConnectionManager(statPrefix string, log *model.AccessLog) *hcmv3.Ht
 		UpgradeConfigs:               []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
 		NormalizePath:                wrapperspb.Bool(true),
 		MergeSlashes:                 true,
+		StripTrailingHostDot:         true,
 		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
 		ServerHeaderTransformation:   hcmv3.HttpConnectionManager_PASS_THROUGH,
 		UseRemoteAddress:             wrapperspb.Bool(false),

@@ -235,10 +235,25 @@ func headerMatcher(f model.FieldMatch) *routev3.HeaderMatcher {
 			RangeMatch: &typev3.Int64Range{Start: f.Start, End: f.End},
 		}
 	default:
-		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: stringMatcher(f)}
+		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: headerValueMatcher(f)}
 	}
 	// Otherwise Envoy does not match an absent header, even if the match is inverted.
 	out.TreatMissingHeaderAsEmpty = f.Invert && f.Kind != model.Present
+	return out
+}
+
+// headerValueMatcher compares the value of a header. Host names ignore case; the option of Envoy for that does not apply
+// to regular expressions.
+func headerValueMatcher(f model.FieldMatch) *matcherv3.StringMatcher {
+	if !f.IsHost() {
+		return stringMatcher(f)
+	}
+	if f.Kind == model.Regex {
+		f.Value = "(?i:" + f.Value + ")"
+		return stringMatcher(f)
+	}
+	out := stringMatcher(f)
+	out.IgnoreCase = true
 	return out
 }
 
