@@ -77,7 +77,7 @@ func checkUnused(t *testing.T, all []map[string]string) {
 // readCase reads a case of App Mesh.
 func readCase(t *testing.T, name string) *Case {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(folder, "appmesh", name+".txtar"))
+	path, err := filepath.Abs(filepath.Join(folder, name+".txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func readCase(t *testing.T, name string) *Case {
 // series returns the labels of the metrics after the requests of a case. Histograms have the names of their parts.
 func series(t *testing.T, name, workload, binary string) []map[string]string {
 	t.Helper()
-	lines, err := ObserveMetrics(t.Context(), readCase(t, name), workload, binary)
+	lines, err := ObserveMetrics(t.Context(), readCase(t, "appmesh/"+name), workload, binary)
 	if err != nil {
 		t.Fatal(err)
 	}

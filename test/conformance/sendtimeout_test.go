@@ -7,18 +7,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/protobuf/encoding/protojson"
-
-	"anymesh.dev/anymesh/internal/driver/envoy"
 )
 
 // sendTimeoutCluster is the cluster of the case default-backend with a send timeout of 1 s.
@@ -45,7 +39,7 @@ func TestSendTimeout(t *testing.T) {
 			if _, err := os.Stat(path); err != nil {
 				t.Skip(err)
 			}
-			url := startCluster(t, path, renderedCluster(t, backend.Addr().(*net.TCPAddr).Port))
+			url := startCluster(t, path, backend.Addr().(*net.TCPAddr).AddrPort().Port())
 			start := time.Now()
 			r, err := http.Post(url+"/deaf", "", bytes.NewReader(make([]byte, 32<<20)))
 			if err != nil && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "broken pipe") ||
@@ -84,89 +78,19 @@ func serveSlowly(l net.Listener) {
 	}
 }
 
-// renderedCluster returns the cluster with an endpoint on a port of this machine.
-func renderedCluster(t *testing.T, port int) []byte {
+// startCluster starts Envoy with a listener that sends all requests to the cluster, whose endpoint is a port of this
+// machine, and returns the URL of the listener.
+func startCluster(t *testing.T, binary string, backend uint16) string {
 	t.Helper()
-	path, err := filepath.Abs(folder + "/ingress/default-backend.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := ReadCase(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, resources := range c.Translate().Rendered {
-		for _, r := range resources {
-			if r.Name != sendTimeoutCluster {
-				continue
-			}
-			message, err := envoy.Decode(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cluster, is := message.(*clusterv3.Cluster)
-			if !is {
-				continue
-			}
-			cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
-			cluster.EdsClusterConfig = nil
-			cluster.LoadAssignment = &endpointv3.ClusterLoadAssignment{
-				ClusterName: cluster.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-					HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: &corev3.Address{
-						Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-							Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
-						}},
-					}}},
-				}}}},
-			}
-			text, err := protojson.Marshal(cluster)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return text
-		}
-	}
-	t.Fatalf("the case has no cluster %s", sendTimeoutCluster)
-	return nil
-}
-
-// startCluster starts Envoy with a listener that sends all requests to a cluster, and returns its URL.
-func startCluster(t *testing.T, binary string, cluster []byte) string {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().(*net.TCPAddr)
-	_ = free.Close()
-	bootstrap := fmt.Sprintf(`{"static_resources": {"clusters": [%s], "listeners": [{
+	port := freePorts(t, 1)[0]
+	cluster := renderedResource[*clusterv3.Cluster](t, "ingress/default-backend", "gateway", sendTimeoutCluster)
+	startStatic(t, binary, fmt.Sprintf(`{"static_resources": {"clusters": [%s], "listeners": [{
 		"address": {"socket_address": {"address": "127.0.0.1", "port_value": %d}},
 		"filter_chains": [{"filters": [{"name": "http", "typed_config": {
 			"@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
 			"stat_prefix": "x",
 			"http_filters": [{"name": "router", "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],
 			"route_config": {"virtual_hosts": [{"name": "x", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": %q}}]}]}
-		}}]}]}]}}`, cluster, address.Port, sendTimeoutCluster)
-	file := filepath.Join(t.TempDir(), "envoy.json")
-	if err := os.WriteFile(file, []byte(bootstrap), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), binary, "-c", file, "--use-dynamic-base-id", "--log-level", "error")
-	var log bytes.Buffer
-	command.Stderr = &log
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = command.Wait() })
-	for end := time.Now().Add(10 * time.Second); ; {
-		c, err := net.Dial("tcp", address.String())
-		if err == nil {
-			_ = c.Close()
-			return "http://" + address.String()
-		}
-		if time.Now().After(end) {
-			t.Fatalf("Envoy does not listen: %v\n%s", err, log.String())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		}}]}]}]}}`, staticCluster(t, cluster, backend), port, sendTimeoutCluster), fmt.Sprintf("127.0.0.1:%d", port))
+	return fmt.Sprintf("http://127.0.0.1:%d", port)
 }

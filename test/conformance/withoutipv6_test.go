@@ -19,7 +19,7 @@ func TestKernelWithoutIPv6(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wrong, err := ObserveWithoutIPv6(t.Context(), readCase(t, of[0]), of[1], binary)
+				wrong, err := ObserveWithoutIPv6(t.Context(), readCase(t, "appmesh/"+of[0]), of[1], binary)
 				if err != nil {
 					t.Fatal(err)
 				}

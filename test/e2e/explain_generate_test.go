@@ -64,7 +64,10 @@ func (e explainedCluster) denied() []explainedSort {
 
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
-const appURL = "http://app.explained.example:8080"
+const (
+	appURL      = "http://app.explained.example:8080"
+	absoluteURL = "http://app.explained.example.:8080"
+)
 
 // matchingRequest is a request that usually matches a route of app.
 func matchingRequest(r *rand.Rand, n int) explainedRequest {
@@ -73,7 +76,7 @@ func matchingRequest(r *rand.Rand, n int) explainedRequest {
 	with := func(path string, headers ...string) explainedRequest {
 		return explainedRequest{method: method, url: appURL + path, headers: headers}
 	}
-	switch n % 11 {
+	switch n % 12 {
 	case 0:
 		return with(pick(r, "/red", "/a/../red", "//red", "/red?q=1"))
 	case 1:
@@ -93,6 +96,11 @@ func matchingRequest(r *rand.Rand, n int) explainedRequest {
 		return with("/weights" + more)
 	case 8:
 		return with("/outside" + more)
+	case 9:
+		return with("/host"+more, "Host:"+pick(r, "app.explained.example", "App.Explained.Example:8080",
+			"app.explained.example.:8080"))
+	case 10:
+		return explainedRequest{method: pick(r, "GET", "PUT"), url: pick(r, appURL, absoluteURL) + "/pseudo" + pick(r, "", "/x")}
 	}
 	return with("/pool" + more)
 }
@@ -183,11 +191,11 @@ func (e explainedCluster) undeclaredHost(r *rand.Rand, n int) explainedRequest {
 	if n%3 == 0 {
 		out.url = pick(r, "http://app.explained.example:8080", "http://outside.explained:8080") + path
 		out.headers = []string{"Host:" + pick(r, "example.com", "app.explained", "app.explained.example:9000",
-			"gone.explained.example.:8080", "x.app.explained.example", "hidden.explained.example")}
+			"gone.explained.:8080", "x.app.explained.example", "hidden.explained.example")}
 		return out
 	}
 	out.url = pick(r, "http://outside.explained.svc.cluster.local:8080", "http://outside.explained:8080",
-		"http://red:8080", "http://blue.explained.svc:8080", "http://app.explained.example.:8080",
+		"http://red:8080", "http://blue.explained.svc:8080", "http://blue.explained.svc.cluster.local.:8080",
 		"http://hidden.explained.example:8080", "http://nosuch.explained.svc.cluster.local:8080", "http://nosuch:8080",
 		"http://"+e.address+":8080") + path
 	return out

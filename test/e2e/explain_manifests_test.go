@@ -184,6 +184,8 @@ var explainedServices = []explainedService{
 		httpRoute("present", "prefix: /header, headers: [{name: X-Color}]", "", toNode("red", 1, 8080)),
 		httpRoute("range", "prefix: /range, headers: [{name: x-age, match: {range: {start: 3, end: 7}}}]", "", toNode("blue", 1, 8080)),
 		httpRoute("invert", "prefix: /invert, headers: [{name: x-color, invert: true, match: {exact: red}}]", "", toNode("blue", 1, 8080)),
+		httpRoute("host", "prefix: /host, headers: [{name: Host, match: {suffix: '.Example:8080'}}]", "", toNode("red", 1, 8080)),
+		httpRoute("pseudo", "prefix: /pseudo, headers: [{name: ':method', match: {exact: PUT}}, {name: ':path', match: {suffix: x}}]", "", toNode("red", 1, 8080)),
 		httpRoute("method", "prefix: /method, method: POST", "", toNode("red", 1, 8080)),
 		httpRoute("query", "prefix: /query, queryParameters: [{name: q, match: {exact: a}}]", "", toNode("blue", 1, 8080)),
 		httpRoute("weights", "prefix: /weights", "", toNode("red", 1, 8080), toNode("blue", 1, 8080)),

@@ -134,7 +134,7 @@ func protocolOptions(p model.Protocol) map[string]*anypb.Any {
 			UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 				ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
 					ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-						Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
+						Http2ProtocolOptions: http2Options(),
 					},
 				},
 			},

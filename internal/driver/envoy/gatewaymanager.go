@@ -25,11 +25,9 @@ const (
 // newGatewayConnectionManager returns a connection manager without routes for clients outside the mesh.
 func newGatewayConnectionManager(log *model.AccessLog) *hcmv3.HttpConnectionManager {
 	out := newHTTPConnectionManager("ingress", log)
-	out.Http2ProtocolOptions = &corev3.Http2ProtocolOptions{
-		MaxConcurrentStreams:        wrapperspb.UInt32(gatewayStreams),
-		InitialStreamWindowSize:     wrapperspb.UInt32(gatewayStreamWindow),
-		InitialConnectionWindowSize: wrapperspb.UInt32(gatewayConnectionWindow),
-	}
+	out.Http2ProtocolOptions.MaxConcurrentStreams = wrapperspb.UInt32(gatewayStreams)
+	out.Http2ProtocolOptions.InitialStreamWindowSize = wrapperspb.UInt32(gatewayStreamWindow)
+	out.Http2ProtocolOptions.InitialConnectionWindowSize = wrapperspb.UInt32(gatewayConnectionWindow)
 	return out
 }
 

@@ -100,8 +100,17 @@ func newHTTPConnectionManager(statPrefix string, log *model.AccessLog) *hcmv3.Ht
 		ServerHeaderTransformation:   hcmv3.HttpConnectionManager_PASS_THROUGH,
 		UseRemoteAddress:             wrapperspb.Bool(false),
 		HttpProtocolOptions:          &corev3.Http1ProtocolOptions{AcceptHttp_10: true},
+		Http2ProtocolOptions:         http2Options(),
 		// The tracer is that of the bootstrap. Without one, the field costs 1.5 % of the instructions of a request.
 		Tracing: &hcmv3.HttpConnectionManager_Tracing{},
+	}
+}
+
+// http2Options returns the options of HTTP/2 for both ends of a connection. Requests of many clients share the connections
+// between sidecars: upgrades pass as extended CONNECT (RFC 8441), and an invalid message ends its stream only.
+func http2Options() *corev3.Http2ProtocolOptions {
+	return &corev3.Http2ProtocolOptions{
+		AllowConnect: true, OverrideStreamErrorOnInvalidHttpMessage: wrapperspb.Bool(true),
 	}
 }
 
