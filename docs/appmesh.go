@@ -53,6 +53,13 @@ then. This command releases one object:
 
     kubectl -n NAMESPACE patch virtualgateways.appmesh.k8s.aws NAME --type=merge -p '{"metadata":{"finalizers":null}}'
 
+## Headers of gateways
+
+A gateway appends the address of its client to ` + "`X-Forwarded-For`" + ` and sets ` + "`X-Forwarded-Proto`" + ` to the scheme of the connection. A client that
+sends these headers cannot replace the last address, or the scheme. Sidecars do not change them. If proxies in front of the gateway set these
+headers, such as a load balancer that ends TLS, give their number in the annotation ` + "`anymesh.dev/trusted-hops`" + ` of the VirtualGateway, from 0 (the
+default) to 16: the gateway then keeps ` + "`X-Forwarded-Proto`" + `. Restrict access to such a gateway to these proxies.
+
 ## Health checks of gateways
 
 A gateway performs the ` + "`healthCheck`" + ` of a listener of its VirtualGateway itself: it connects to the listener within the pod, and sends the request

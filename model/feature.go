@@ -46,7 +46,7 @@ func AllFeatures() []Feature {
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
-		"route.timeout", "route.service", "route.redirect", "listener.router", "listener.services", "listener.timeout",
+		"route.timeout", "route.service", "route.redirect", "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny", "egress.names",
@@ -93,6 +93,7 @@ func (v *View) Needs() []Need {
 		n.add("listener.services", in.Listener.Origin, in.Listener.Router == "" && v.Workload.Role == RoleGateway)
 		n.routes(in.Routes)
 	}
+	n.add("gateway.trustedHops", v.Workload.Origin, v.Workload.TrustedHops > 0)
 	n.outbound(&v.OutboundView)
 	if log := v.Workload.AccessLog; log != nil {
 		n.add(log.feature(), log.Origin, true)

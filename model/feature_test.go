@@ -49,7 +49,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash},
 				HealthCheck: &model.HealthCheck{Protocol: model.GRPC}, OutlierDetection: &model.OutlierDetection{}, PanicThreshold: 50},
 		}},
-		Workload:              model.Workload{AccessLog: &model.AccessLog{Path: model.LogOutput, Text: "x"}},
+		Workload:              model.Workload{TrustedHops: 1, AccessLog: &model.AccessLog{Path: model.LogOutput, Text: "x"}},
 		AuthorizationPolicies: []model.AuthorizationPolicy{{}},
 	}
 	all := model.Route{

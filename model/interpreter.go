@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -134,6 +133,11 @@ func (v *View) DecideInbound(r Request) Decision {
 	case requests && !d.canonical():
 		return d
 	}
+	if v.Workload.Role == RoleGateway && v.Workload.TrustedHops == 0 {
+		d.Request.Headers = slices.DeleteFunc(slices.Clone(d.Request.Headers), func(h Header) bool {
+			return strings.EqualFold(h.Name, forwardedProto) // the gateway sets the scheme of the connection
+		})
+	}
 	if !v.authorized(&d) {
 		d.Outcome = Denied
 		return d
@@ -168,52 +172,6 @@ func (v *View) authorized(d *Decision) bool {
 		d.step(v.Workload.Origin, "no authorization policy allows %s for this request", d.Request.Source)
 	}
 	return len(v.AuthorizationPolicies) == 0
-}
-
-// RequestAddresses returns the addresses to which connections must go to be decoded as requests, sorted. Without any,
-// no address is required.
-func (o *Outbound) RequestAddresses() []netip.Addr {
-	var out []netip.Addr
-	for _, b := range o.Bindings {
-		if b.Protocol.Requests() && b.MatchAddress {
-			out = append(out, b.Addresses...)
-		}
-	}
-	slices.SortFunc(out, netip.Addr.Compare)
-	return slices.Compact(out)
-}
-
-// find returns the binding for a request, and whether its connection is decoded as requests.
-func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
-	decoded := o.RequestAddresses()
-	undecoded := len(decoded) > 0 && r.Address.IsValid() && !slices.Contains(decoded, r.Address)
-	for i := range o.Bindings {
-		b := &o.Bindings[i]
-		if b.Protocol.Requests() {
-			if undecoded {
-				continue
-			}
-			requests = true
-			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
-				return b, true
-			}
-		} else if (!b.MatchAddress || slices.Contains(b.Addresses, r.Address)) &&
-			b.Protocol == UDP == (r.Protocol == UDP) {
-			return b, false
-		}
-	}
-	return nil, requests
-}
-
-// serves reports whether a Host header, with or without port, is a host name of the service.
-func (b *Binding) serves(host string, port uint16) bool {
-	host = strings.ToLower(canonicalHost(host))
-	if b.External {
-		host, _, _ = strings.Cut(host, ":")
-	} else {
-		host = strings.TrimSuffix(host, ":"+strconv.Itoa(int(port)))
-	}
-	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
 }
 
 func (v *View) followBinding(d Decision, b Binding) Decision {

@@ -113,9 +113,12 @@ func (r Request) header(name string) (string, bool) {
 	return strings.Join(values, ","), len(values) > 0
 }
 
+// forwardedProto is the header with the scheme that a client used to the first proxy.
+const forwardedProto = "x-forwarded-proto"
+
 // scheme returns the scheme of the request. HTTP/1.1 requests carry it only in X-Forwarded-Proto.
 func (r Request) scheme() string {
-	scheme, _ := r.header("x-forwarded-proto")
+	scheme, _ := r.header(forwardedProto)
 	if r.Protocol == HTTP && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
 		return scheme
 	}

@@ -73,6 +73,9 @@ type Workload struct {
 	Key
 	Role      Role       `json:"role"`
 	Listeners []Listener `json:"listeners,omitempty"`
+	// TrustedHops is the number of proxies in front of a gateway whose X-Forwarded-For and X-Forwarded-Proto it keeps and
+	// believes. With 0, a client cannot choose the scheme, and the last address in X-Forwarded-For is its own.
+	TrustedHops uint32 `json:"trustedHops,omitempty"`
 	// Backends are the services that this workload may reach, by name.
 	Backends []Backend `json:"backends,omitempty"`
 	// ServiceGroups are groups of further services that it may reach, in order of precedence.

@@ -3,6 +3,7 @@ package model
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -120,4 +121,50 @@ func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
 		}
 	}
 	return Binding{}, ""
+}
+
+// RequestAddresses returns the addresses to which connections must go to be decoded as requests, sorted. Without any,
+// no address is required.
+func (o *Outbound) RequestAddresses() []netip.Addr {
+	var out []netip.Addr
+	for _, b := range o.Bindings {
+		if b.Protocol.Requests() && b.MatchAddress {
+			out = append(out, b.Addresses...)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+// find returns the binding for a request, and whether its connection is decoded as requests.
+func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
+	decoded := o.RequestAddresses()
+	undecoded := len(decoded) > 0 && r.Address.IsValid() && !slices.Contains(decoded, r.Address)
+	for i := range o.Bindings {
+		b := &o.Bindings[i]
+		if b.Protocol.Requests() {
+			if undecoded {
+				continue
+			}
+			requests = true
+			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
+				return b, true
+			}
+		} else if (!b.MatchAddress || slices.Contains(b.Addresses, r.Address)) &&
+			b.Protocol == UDP == (r.Protocol == UDP) {
+			return b, false
+		}
+	}
+	return nil, requests
+}
+
+// serves reports whether a Host header, with or without port, is a host name of the service.
+func (b *Binding) serves(host string, port uint16) bool {
+	host = strings.ToLower(canonicalHost(host))
+	if b.External {
+		host, _, _ = strings.Cut(host, ":")
+	} else {
+		host = strings.TrimSuffix(host, ":"+strconv.Itoa(int(port)))
+	}
+	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -76,6 +77,10 @@ func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 	}
 	w.ClientPolicy = t.backendDefaults(m.origin, spec.BackendDefaults)
 	w.AccessLog = t.accessLog(m.origin, spec.Logging)
+	var err error
+	if w.TrustedHops, err = dialect.TrustedHops(m.object.Annotations); err != nil {
+		t.report(m.origin.At("metadata.annotations"), model.CodeInvalidField, "%v; no proxy is trusted", err)
+	}
 	for i, l := range spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.gatewayPort(at, l.PortMapping)

@@ -29,11 +29,10 @@ func (r *renderer) gateway() {
 		if l.Port == 0 || !l.Protocol.Requests() {
 			continue // reported as unsupported features
 		}
-		manager := newGatewayConnectionManager(r.view.Workload.AccessLog)
+		manager := newGatewayConnectionManager(r.view.Workload)
 		if l.Router == "" {
 			manager.RouteSpecifier = scopesByHost(l.Port)
 			manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
-			manager.UseRemoteAddress = wrapperspb.Bool(true) // clients are not trusted
 			r.firstScope(l)
 		} else {
 			manager.RouteSpecifier = routesByName(ingressRoutes(l))

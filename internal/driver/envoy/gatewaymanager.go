@@ -22,9 +22,14 @@ const (
 	gatewayConnectionWindow = 1 << 20
 )
 
-// newGatewayConnectionManager returns a connection manager without routes for clients outside the mesh.
-func newGatewayConnectionManager(log *model.AccessLog) *hcmv3.HttpConnectionManager {
-	out := newHTTPConnectionManager("ingress", log)
+// newGatewayConnectionManager returns a connection manager without routes for clients outside the mesh. It appends the
+// address of the client to X-Forwarded-For, and sets X-Forwarded-Proto unless proxies in front of it are trusted. The
+// request ID of a client is kept.
+func newGatewayConnectionManager(w model.Workload) *hcmv3.HttpConnectionManager {
+	out := newHTTPConnectionManager("ingress", w.AccessLog)
+	out.UseRemoteAddress = wrapperspb.Bool(true)
+	out.XffNumTrustedHops = w.TrustedHops
+	out.PreserveExternalRequestId = true
 	out.Http2ProtocolOptions.MaxConcurrentStreams = wrapperspb.UInt32(gatewayStreams)
 	out.Http2ProtocolOptions.InitialStreamWindowSize = wrapperspb.UInt32(gatewayStreamWindow)
 	out.Http2ProtocolOptions.InitialConnectionWindowSize = wrapperspb.UInt32(gatewayConnectionWindow)
