@@ -22,6 +22,7 @@ const (
 	CodeInvalidField        Code = "InvalidField"
 	CodePortConflict        Code = "PortConflict"
 	CodeNoAddress           Code = "NoAddress"
+	CodeAnyAddress          Code = "AnyAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
 	CodeNoCertificate       Code = "CertificateUnavailable"
 	CodePendingMembers      Code = "PendingMembersDeletion"
@@ -114,6 +115,10 @@ var Codes = []CodeInfo{
 	{
 		CodeNoAddress, Warning, "No address is left for the name of a service that has no Kubernetes Service.",
 		"Create a Service with this name, use fewer names, or set larger ranges in osm.reservedRanges of the Helm values.",
+	},
+	{
+		CodeAnyAddress, Warning, "A TCP service without an address of its own takes all connections of its clients to its port.",
+		"Annotate the pods of the clients, or their namespace, with `anymesh.dev/dns: All`, or give the Service a cluster IP.",
 	},
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",

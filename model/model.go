@@ -55,7 +55,10 @@ type Mesh struct {
 	// them. The sidecar resolves the name itself; the original destination address has no effect.
 	EgressNames []string      `json:"egressNames,omitempty"`
 	Family      AddressFamily `json:"family,omitempty"`
-	Origin      Origin        `json:"origin,omitzero"`
+	// AnyAddress makes a stream that is alone on its port take connections to every address. Otherwise, it takes those to
+	// its own addresses if it has some.
+	AnyAddress bool   `json:"anyAddress,omitempty"`
+	Origin     Origin `json:"origin,omitzero"`
 }
 
 // Role distinguishes sidecars from standalone gateways.

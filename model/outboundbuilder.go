@@ -62,6 +62,11 @@ func (b *outboundBuilder) add(service requestedService) {
 			continue
 		}
 		out.add(binding)
+		if !binding.Protocol.Requests() && len(addresses) == 0 && !b.mesh.AnyAddress {
+			text := fmt.Sprintf("%s (%s) has no address of its own: connections to every address on port %d go to it; with the DNS mode %s, "+
+				"its name has an address", binding.Service, binding.Protocol, p.Port, DNSAll)
+			b.conflicts = append(b.conflicts, service.conflict(CodeAnyAddress, text))
+		}
 		for j := range p.Destinations {
 			b.destinations = append(b.destinations, outboundDestination{p.Destinations[j], service})
 		}
@@ -72,7 +77,7 @@ func (b *outboundBuilder) add(service requestedService) {
 func (b *outboundBuilder) view() OutboundView {
 	out := OutboundView{egress: b.mesh.Egress}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
-		out.Outbound = append(out.Outbound, b.ports[port].sorted(b.mesh.Egress))
+		out.Outbound = append(out.Outbound, b.ports[port].sorted(b.mesh))
 	}
 	out.Destinations = b.reached()
 	out.conflicts = b.conflicts

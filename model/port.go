@@ -44,13 +44,13 @@ func (p *portBuilder) transport(protocol Protocol) *transport {
 	return &p.tcp
 }
 
-func (p *portBuilder) sorted(egress Egress) Outbound {
+func (p *portBuilder) sorted(mesh Mesh) Outbound {
 	for i := range p.bindings {
 		b := &p.bindings[i]
 		if b.Protocol.Requests() {
-			b.MatchAddress = egress == EgressAllow && p.separatesRequests()
+			b.MatchAddress = mesh.Egress == EgressAllow && p.separatesRequests()
 		} else {
-			b.MatchAddress = len(p.transport(b.Protocol).all) > 1
+			b.MatchAddress = len(p.transport(b.Protocol).all) > 1 || !mesh.AnyAddress && len(b.Addresses) > 0
 		}
 	}
 	slices.SortStableFunc(p.bindings, compareBindings)

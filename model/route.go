@@ -205,13 +205,14 @@ type Discovery struct {
 	Addresses []StaticAddress `json:"addresses,omitempty"`
 }
 
-// LookupName returns the name for DNS lookups of Hostname. A name with dots is absolute. A name without dots is looked
-// up in the search domains of the client's pod, on which the manifests that AWS published for App Mesh rely.
+// LookupName returns the name for DNS lookups of Hostname. NAME, NAME.NAMESPACE and NAME.NAMESPACE.svc are looked up in
+// the search domains of the client's pod first, as in the pod. Other names are absolute, which saves the questions for
+// search domains.
 func (d Discovery) LookupName() string {
-	if strings.Contains(d.Hostname, ".") {
-		return d.Hostname + "."
+	if strings.Count(d.Hostname, ".") < 2 || strings.HasSuffix(d.Hostname, ".svc") {
+		return d.Hostname
 	}
-	return d.Hostname
+	return d.Hostname + "."
 }
 
 // StaticAddress is a configured address: an IP address, a host name or a socket file.

@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,7 @@ func TestServicesOnOnePort(t *testing.T) {
 				},
 			}
 			view, findings, _ := model.NewView(model.NewIndex(model.Merge(m)), key("w"))
+			findings = slices.DeleteFunc(findings, func(f model.Finding) bool { return f.Code == model.CodeAnyAddress })
 			if c.conflict != (len(findings) == 1) || c.conflict != (len(view.Outbound[0].Bindings) == 1) {
 				t.Errorf("got findings %v, bindings %+v", findings, view.Outbound[0].Bindings)
 				return
@@ -110,20 +112,31 @@ func TestServicesOnOnePort(t *testing.T) {
 	}
 }
 
-// A stream that is alone on its port takes connections to every address: clients may dial pods or other names.
-func TestStreamAloneOnPortMatchesEveryAddress(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		t.Run(fmt.Sprintf("shared port: %v", shared), func(t *testing.T) {
+// A stream that is alone on its port takes connections to every address only if it has none of its own, or if the mesh
+// says so.
+func TestStreamAloneOnPort(t *testing.T) {
+	for _, c := range []struct {
+		addresses, shared, any bool
+		want                   model.Outcome
+	}{
+		{true, false, false, model.Refused}, {true, false, true, model.Forwarded}, {true, true, true, model.Refused},
+		{false, false, false, model.Forwarded}, {false, false, true, model.Forwarded},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			m := shop()
-			if !shared {
+			m.Meshes[0].AnyAddress = c.any
+			if !c.shared {
 				m.Workloads[0].Backends = []model.Backend{{Service: "db.example"}}
+			}
+			if i := slices.IndexFunc(m.Services, func(s model.Service) bool { return s.Name == "db.example" }); !c.addresses {
+				m.Services[i].Addresses = nil
 			}
 			front := viewOf(t, m, "front")
 			d := front.Decide(model.Request{
 				Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.2"),
 			})
-			if want := map[bool]model.Outcome{false: model.Forwarded, true: model.Refused}[shared]; d.Outcome != want {
-				t.Errorf("%s, want %s: %+v", d.Outcome, want, d.Steps)
+			if d.Outcome != c.want {
+				t.Errorf("%s, want %s: %+v", d.Outcome, c.want, d.Steps)
 			}
 		})
 	}

@@ -182,8 +182,14 @@ func contentOf(name string) model.Handshake {
 	}
 }
 
-// connecting returns the line with the destinations of the view to which connections fail.
+// connecting returns the line with the address that the agent of the workload answers for the host of a stream, and with
+// the destinations of the view to which connections fail.
 func (l Line) connecting(ix *model.Index, v *model.View) Line {
+	for _, h := range v.Hosts {
+		if h.Name == l.Host && l.Request.Protocol == model.TCP && !l.Into && len(h.Addresses) > 0 {
+			l.Request.Address = h.Addresses[0]
+		}
+	}
 	for _, d := range v.Destinations {
 		server := serverTLS(ix, d)
 		read := func(c model.Certificate) model.Handshake { return contentOf(nameOf(c)) }

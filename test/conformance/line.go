@@ -27,6 +27,8 @@ type Line struct {
 	Certificate string
 	// HealthCheck is true for the health check that a gateway makes of its listener on the port of Request.
 	HealthCheck bool
+	// Host is the host that the client connects to.
+	Host string
 	// Request is the request. Its address is the external address of the host.
 	Request model.Request
 	// Responses are the responses of the destination to each try.
@@ -109,7 +111,7 @@ func parseLines(text string) ([]Line, error) {
 			next = next.Next()
 			hosts[host] = next
 		}
-		l.Request.Address = hosts[host]
+		l.Host, l.Request.Address = host, hosts[host]
 		if l.Request.ServerName != "" && !strings.HasPrefix(host, unresolvedPrefix) {
 			l.Resolved = resolvedAddress(l.Request.Address)
 		}

@@ -29,6 +29,7 @@ func (p *pod) observe(ctx context.Context, l Line) []string {
 		return p.observeHealth(ctx, l)
 	}
 	timed := slices.ContainsFunc(l.Responses, Response.timed)
+	l = l.connecting(p.index, p.view)
 	c, err := p.caller(l)
 	if err != nil {
 		return []string{err.Error()}
@@ -42,7 +43,6 @@ func (p *pod) observe(ctx context.Context, l Line) []string {
 }
 
 func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
-	l = l.connecting(p.index, p.view)
 	d := l.decide(p.view)
 	release, err := p.occupy(ctx, l, d.Outcome != model.Overflow)
 	if err != nil {

@@ -21,7 +21,10 @@ func (t *nodeRule) setHealth(d *model.Destination, l api.Listener) {
 	d.HealthCheck = t.healthCheck(d, l.HealthCheck)
 	d.OutlierDetection = t.outlierDetection(d, l.OutlierDetection)
 	if d.HealthCheck != nil || d.OutlierDetection != nil {
-		d.PanicThreshold = t.settings.PanicThreshold
+		d.PanicThreshold = defaultPanicThreshold
+		if own := t.settings.PanicThreshold; own != nil {
+			d.PanicThreshold = *own
+		}
 	}
 }
 

@@ -32,14 +32,10 @@ func (t *nodeRule) checkHostname(m *meshMember[*api.VirtualNode], at model.Origi
 	}
 	name, inCluster := store.ServiceName(strings.TrimPrefix(host, podLabel(host)), m.object.Namespace)
 	_, exists := t.clusterServices.ReadFirst(name)
-	labels := strings.Count(host, ".") + 1
 	external := m.object.Spec.PodSelector == nil
 	switch {
-	case inCluster && exists && (labels == 2 || labels == 3):
-		t.warn(at, model.CodeReferenceNotFound, "%s is looked up as it is, without search domains; "+
-			"write %s.%s.svc.cluster.local for Service %s", host, name.Name, name.Namespace, name)
 	case inCluster && exists, external:
-	case labels == 1:
+	case !strings.Contains(host, "."):
 		t.warn(at, model.CodeReferenceNotFound,
 			"Service %s does not exist; a name without dots is looked up in the search domains of the client's pod", name)
 	case inCluster:

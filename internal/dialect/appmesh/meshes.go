@@ -108,6 +108,7 @@ func (t *meshRule) mesh(m meshEntry, o *api.Mesh) model.Mesh {
 	if out.Egress == model.EgressDeny && !t.settings.NoAWSEgress {
 		out.EgressNames = []string{"*.amazonaws.com"} // as in App Mesh, so that applications can call AWS
 	}
+	out.AnyAddress = t.settings.AnyAddress
 	if d := o.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil {
 		switch *d.IPPreference {
 		case api.IPv4Only:

@@ -23,9 +23,12 @@ type Settings struct {
 	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL. Otherwise, the sidecar
 	// connects to the address to which it resolves the name.
 	NoAWSEgress bool
-	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. In App
-	// Mesh, it was 50.
-	PanicThreshold uint32
+	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. Nil means
+	// defaultPanicThreshold.
+	PanicThreshold *uint32
+	// AnyAddress makes a TCP service that is alone on its port take connections to every address, also if it has addresses
+	// of its own.
+	AnyAddress bool
 	// GatewayHealthCheck is what the health checks of VirtualGateways decide. The zero value is ReportHealth.
 	GatewayHealthCheck GatewayHealthCheck
 	// SDS is the server of the secret discovery service of the nodes, for example the SPIRE agent.
@@ -57,6 +60,9 @@ type ACM struct {
 	Authorities  map[string]string `json:"authorities"`
 }
 
+// defaultPanicThreshold is that of Envoy, and so of App Mesh.
+const defaultPanicThreshold = 50
+
 // defaultSDSPath is the socket of the SPIRE agent.
 const defaultSDSPath = "/run/spire/sockets/agent.sock"
 
@@ -75,6 +81,7 @@ type values struct {
 	DefaultRetry       bool               `json:"defaultRetry"`
 	AWSEgress          bool               `json:"awsEgress"`
 	PanicThreshold     uint32             `json:"panicThreshold"`
+	TCPAnyAddress      bool               `json:"tcpAnyAddress"`
 	GatewayHealthCheck GatewayHealthCheck `json:"gatewayHealthCheck"`
 	SDS                SDS                `json:"sds"`
 	ACM                ACM                `json:"acm"`
@@ -89,7 +96,8 @@ type values struct {
 // Values returns the default settings in the format of the chart value.
 func (Dialect) Values() any {
 	return values{
-		DefaultRetry: true, AWSEgress: true, GatewayHealthCheck: ReportHealth, SDS: SDS{Path: defaultSDSPath},
+		DefaultRetry: true, AWSEgress: true, PanicThreshold: defaultPanicThreshold, GatewayHealthCheck: ReportHealth,
+		SDS: SDS{Path: defaultSDSPath},
 		ACM: ACM{Certificates: map[string]string{}, Authorities: map[string]string{}},
 		Sidecar: sidecarValues{Resources: resourceValues{
 			Requests: map[corev1.ResourceName]scalar{}, Limits: map[corev1.ResourceName]scalar{},
@@ -132,7 +140,7 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 	}
 	return Dialect{Settings{
 		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
-		PanicThreshold: v.PanicThreshold, GatewayHealthCheck: v.GatewayHealthCheck, SDS: v.SDS, ACM: v.ACM,
+		PanicThreshold: &v.PanicThreshold, AnyAddress: v.TCPAnyAddress, GatewayHealthCheck: v.GatewayHealthCheck, SDS: v.SDS, ACM: v.ACM,
 		Region: v.Region, Resources: resources, Tracing: v.Tracing, NoStatsTags: !v.Stats.TagsEnabled, Stats: v.Stats,
 		XRay: v.XRay,
 	}}, nil

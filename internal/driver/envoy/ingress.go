@@ -19,6 +19,7 @@ func (r *renderer) ingress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
 	var permissive []uint32
+	detection := detectionTimeout
 	for _, in := range r.view.Inbound {
 		l := in.Listener
 		if l.Port == 0 {
@@ -49,6 +50,9 @@ func (r *renderer) ingress() {
 		origins = append(origins, l.Origin)
 		if l.TLS != nil && l.TLS.Mode == model.TLSPermissive {
 			permissive = append(permissive, uint32(l.Port))
+			if !l.Protocol.Requests() {
+				detection = streamDetectionTimeout
+			}
 		}
 	}
 	if len(chains) == 0 {
@@ -57,15 +61,19 @@ func (r *renderer) ingress() {
 	listener := r.driver.capturedListener(ingressListener, sidecar.InboundPort, chains)
 	if len(permissive) > 0 {
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(permissive...))
-		listener.ListenerFiltersTimeout = durationpb.New(detectionTimeout)
+		listener.ListenerFiltersTimeout = durationpb.New(detection)
 		listener.ContinueOnListenerFiltersTimeout = true
 	}
 	r.add(ingressListener, listener, origins...)
 }
 
 // detectionTimeout is how long a permissive listener waits for the first bytes of the client. A client that sends none
-// until then waits for the server to send first, and does not use TLS.
-const detectionTimeout = 5 * time.Second
+// until then waits for the server to send first, and does not use TLS. In HTTP, the client sends first; the server may
+// be the first on a stream, and then the client waits for this time.
+const (
+	detectionTimeout       = 5 * time.Second
+	streamDetectionTimeout = time.Second
+)
 
 // withTLS returns the filter chains of a listener: one for TLS, one for connections without TLS, or both. A chain
 // without filters closes connections.
