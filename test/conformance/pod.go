@@ -145,14 +145,17 @@ func (p *pod) serveDestination(ix *model.Index, at netip.AddrPort, name string, 
 // application starts servers for the listeners behind the sidecar and for other dialed ports, which are not captured.
 func (p *pod) application() error {
 	known := map[uint16]bool{}
+	loopback := netip.MustParseAddr("127.0.0.1")
+	if p.view.Mesh.Family == model.IPv6Only {
+		loopback = netip.IPv6Loopback()
+	}
 	for _, in := range p.view.Inbound {
 		l := in.Listener
 		known[l.Port] = true
 		if p.view.Gateway {
 			continue // Envoy has the port
 		}
-		if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Port), application,
-			l.Protocol); err != nil {
+		if err := p.listen(netip.AddrPortFrom(loopback, l.Port), application, l.Protocol); err != nil {
 			return err
 		}
 	}
@@ -204,7 +207,7 @@ func (p *pod) listen(at netip.AddrPort, name string, protocol model.Protocol) er
 }
 
 func (p *pod) listenTLS(at netip.AddrPort, s *server, protocol model.Protocol, secured *tls.Config) error {
-	l, err := net.Listen("tcp4", at.String())
+	l, err := net.Listen("tcp", at.String())
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
