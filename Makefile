@@ -24,15 +24,19 @@ help: ## print this list
 build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 
 # Go itself knows what is up to date.
-.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/attacker
+.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker
 $(BIN)/anymesh:
 	@echo "building anymesh"; go build $(RELEASE) -o $@ ./cmd/anymesh
 $(BIN)/colors:
 	@echo "building the example's program"; go build -o $@ ./examples/colors/app
 
-# Anymesh with another sidecar driver, as third parties extend it: for tests.
+# Anymesh with a second dialect: for tests.
 $(BIN)/extended/anymesh:
-	@echo "building anymesh with a second driver"; go build $(STRIP) -o $@ ./test/e2e/extended
+	@echo "building anymesh with a second dialect"; go build $(STRIP) -o $@ ./test/e2e/extended
+
+# Anymesh with more sidecar drivers, as third parties extend it: a module of its own.
+$(BIN)/driver/anymesh:
+	@echo "building anymesh with more drivers"; go build -C examples/driver $(STRIP) -o $@ .
 
 # A receiver of spans and metrics: for tests.
 $(BIN)/collector:
@@ -116,7 +120,7 @@ demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off
 	@go run ./examples/clusters/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -124,7 +128,7 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## make test, and the tests that take minutes each
 	@hack/test.sh long
 	@hack/arm64.sh
 
@@ -169,7 +173,7 @@ generate: ## generate code, CRDs and pages again
 lint: ## formatter, vet and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@$(TOOL) golangci-lint run ./...
-	@cd sandbox && $(TOOL) golangci-lint run ./...
+	@for module in sandbox examples/driver; do (cd $$module && $(TOOL) golangci-lint run ./...) || exit; done
 
 .PHONY: generated
 generated: ## fail if generated files are not current
@@ -188,7 +192,7 @@ check: ## the quick part of CI: generated files, rules of the repository, lint
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in dependencies (asks vuln.go.dev)
 	@$(TOOL) govulncheck ./...
-	@cd sandbox && $(TOOL) govulncheck ./...
+	@for module in sandbox examples/driver; do (cd $$module && $(TOOL) govulncheck ./...) || exit; done
 
 .PHONY: clean
 clean: ## remove what was built and fetched

@@ -33,7 +33,7 @@ if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
   # Tests with clusters wait most of the time: a second process, with a cluster of its own, has those that start more
   # clusters, and some of the longest others.
-  second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyExtensions|Gateway|DNS|Migration)$'
+  second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|Gateway|DNS|Migration)$'
   start "end to end, second cluster" go test -count=1 -timeout 30m ./test/e2e -run "$second"
   run "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second"
   finish "end to end, second cluster"

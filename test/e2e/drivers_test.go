@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -167,15 +165,15 @@ func testTwoDrivers(t *testing.T) {
 		waitForVersions(t, "left", "one", "two", "two-tiny")
 	})
 	t.Run("status shows the driver", func(t *testing.T) {
-		if got := extendedOutput(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") ||
+		if got := driverOutput(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") ||
 			!hasLine(got, "drivers/right-", " envoy ") {
 			t.Errorf("proxy status:\n%s", got)
 		}
-		if got := extendedOutput(t, "describe", "virtualnode/two", "-n",
+		if got := driverOutput(t, "describe", "virtualnode/two", "-n",
 			"drivers"); !strings.Contains(got, "sidecar drivers: envoy, tiny") {
 			t.Errorf("describe:\n%s", got)
 		}
-		if got := extendedOutput(t, "proxy", "config", "two", "-n", "drivers", "--driver",
+		if got := driverOutput(t, "proxy", "config", "two", "-n", "drivers", "--driver",
 			"tiny"); !strings.Contains(got, `"name": "view"`) {
 			t.Errorf("proxy config:\n%s", got)
 		}
@@ -214,7 +212,7 @@ func migrate(t *testing.T) {
 		}
 	}
 	eventually(t, 30*time.Second, "all sidecars of left are Envoys", func() error {
-		got := extendedOutput(t, "proxy", "status")
+		got := driverOutput(t, "proxy", "status")
 		if hasLine(got, "drivers/left-", " tiny ") || !hasLine(got, "drivers/left-", " envoy ") {
 			return fmt.Errorf("proxy status:\n%s", got)
 		}
@@ -246,18 +244,6 @@ func waitForVersions(t *testing.T, caller string, versions ...string) {
 		}
 		return nil
 	})
-}
-
-// extendedOutput runs a command of the extended program and fails the test on error.
-func extendedOutput(t *testing.T, args ...string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), extendedProgram(), append(args, "--kubeconfig", lab.kubeconfig)...)
-	var out, errorOutput bytes.Buffer
-	c.Stdout, c.Stderr = &out, &errorOutput
-	if err := c.Run(); err != nil {
-		t.Fatalf("anymesh %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errorOutput.String())
-	}
-	return out.String()
 }
 
 // hasLine reports whether a line of text contains all parts.

@@ -1,47 +1,74 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// TestThirdPartyExtensions runs a program with a third-party driver beside Envoy and a third-party dialect beside App
-// Mesh.
-func TestThirdPartyExtensions(t *testing.T) {
-	installExtended(t)
-	t.Run("drivers", testTwoDrivers)
-	t.Run("dialects", testTwoDialects)
+// TestThirdPartyDrivers runs a program with third-party drivers, from a module of its own, beside Envoy.
+func TestThirdPartyDrivers(t *testing.T) {
+	installProgram(t, driverProgram(), fmt.Sprintf(`{image: %q, osm: {sidecarDrivers: [
+		{sidecarName: envoy, sidecarImage: "anymesh.dev/envoy:0.1.0", proxyServerPort: 15128}, {sidecarName: tiny, sidecarImage: %q, proxyServerPort: 15129}]}}`,
+		driverImage, driverImage))
+	testTwoDrivers(t)
 }
 
-// extendedProgram is the path of Anymesh with the second driver and dialect of package extended.
+// TestTwoDialects runs a program with a second dialect beside App Mesh.
+func TestTwoDialects(t *testing.T) {
+	// The chart of the program contains the CRDs, webhooks and permissions of the second dialect.
+	installProgram(t, extendedProgram(), fmt.Sprintf(`{image: %q, parcel: {port: 9090}}`, extendedImage))
+	t.Cleanup(func() {
+		if _, err := kubectl(contextOf(t), "delete", "crd", "virtualservices.parcel.example.com"); err != nil {
+			t.Error(err)
+		}
+	})
+	testTwoDialects(t)
+}
+
+// extendedProgram is the path of Anymesh with the second dialect of package extended.
 func extendedProgram() string { return filepath.Join(lab.bin, "extended", "anymesh") }
 
-// installExtended replaces the control plane with the extended program until the test ends.
-func installExtended(t *testing.T) {
+// driverProgram is the path of Anymesh with the drivers of the module examples/driver.
+func driverProgram() string { return filepath.Join(lab.bin, "driver", "anymesh") }
+
+// installProgram replaces the control plane with another program until the test ends.
+func installProgram(t *testing.T, program, values string) {
 	t.Helper()
-	if _, err := os.Stat(extendedProgram()); err != nil {
-		t.Fatalf("%v; build it with make test or: go build -o %s ./test/e2e/extended", err, extendedProgram())
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("%v; build it with make %s", err, program)
 	}
-	values := filepath.Join(t.TempDir(), "values.yaml")
-	text := fmt.Sprintf(`{image: %q, osm: {sidecarDrivers: [
-		{sidecarName: envoy, sidecarImage: "anymesh.dev/envoy:0.1.0", proxyServerPort: 15128}, {sidecarName: tiny, sidecarImage: %q, proxyServerPort: 15129}]}, parcel: {port: 9090}}`,
-		extendedImage, tinyImage)
-	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := installAnymesh(contextOf(t)); err != nil {
 			t.Error(err)
 		}
-		if _, err := kubectl(contextOf(t), "delete", "crd", "virtualservices.parcel.example.com"); err != nil {
-			t.Error(err)
-		}
 	})
-	// The chart of the extended program contains the CRDs, webhooks and permissions of the second dialect.
-	if _, err := command(t.Context(), "", extendedProgram(), "install", "--kubeconfig", lab.kubeconfig, "--values",
-		values); err != nil {
+	if _, err := command(t.Context(), "", program, "install", "--kubeconfig", lab.kubeconfig, "--values", file); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// extendedOutput runs a command of the extended program and fails the test on error.
+func extendedOutput(t *testing.T, args ...string) string { return programOutput(t, extendedProgram(), args...) }
+
+// driverOutput runs a command of the program with more drivers and fails the test on error.
+func driverOutput(t *testing.T, args ...string) string { return programOutput(t, driverProgram(), args...) }
+
+func programOutput(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), program, append(args, "--kubeconfig", lab.kubeconfig)...)
+	var out, errorOutput bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errorOutput
+	if err := c.Run(); err != nil {
+		t.Fatalf("anymesh %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errorOutput.String())
+	}
+	return out.String()
 }

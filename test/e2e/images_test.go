@@ -10,9 +10,10 @@ import (
 
 // Images that only tests use.
 const (
-	// extendedImage is the control plane with a second driver, tinyImage the sidecar of that driver.
+	// extendedImage is the control plane with a second dialect.
 	extendedImage = "anymesh.dev/anymesh:extended"
-	tinyImage     = "anymesh.dev/tiny:extended"
+	// driverImage is the control plane with more drivers, and the sidecar of these drivers.
+	driverImage = "example.com/tiny"
 	// oldEnvoyImage is the sidecar with the oldest supported Envoy.
 	oldEnvoyImage = "anymesh.dev/envoy:1.36"
 	// pythonImage and muslImage are clients with the resolvers of Python and of musl.
@@ -48,7 +49,7 @@ func writeTestImages() (string, error) {
 		image
 	}{
 		{extendedImage, extendedProgram(), image{Program: extendedProgram()}},
-		{tinyImage, extendedProgram(), image{Program: extendedProgram()}},
+		{driverImage, driverProgram(), image{Program: driverProgram()}},
 		{oldEnvoyImage, oldEnvoy, image{
 			OCIArchive: filepath.Join(lab.bin, "images", "envoy.tar"),
 			Files:      map[string]string{"/usr/local/bin/envoy": oldEnvoy},

@@ -149,7 +149,8 @@ var mayImport = []rule{
 		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph",
 		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/cli/requestrates", "internal/trait",
 	}},
-	{"cmd/anymesh", []string{"internal/cli", "internal/dialect/builtin"}},
+	{"program", []string{"internal/cli", "internal/dialect/builtin"}},
+	{"cmd/anymesh", []string{"program"}},
 }
 
 // groups are the folders of the program in the order in which they build on each other: packages import only packages of
@@ -161,7 +162,7 @@ var groups = []string{
 	"internal/fleet", "internal/aggregate",
 	"internal/incremental", "internal/store", "internal/dialect", "internal/driver", "internal/engine",
 	"internal/delivery", "internal/objects", "internal/pod", "internal/trait",
-	"internal/controlplane", "internal/cli", "cmd",
+	"internal/controlplane", "internal/cli", "program", "cmd",
 }
 
 // free are directories without import rules: programs that are not part of the product.

@@ -1,4 +1,4 @@
-// Package parcel is a small second dialect, written as third parties would write one. Tests run it beside App Mesh.
+// Package parcel is a small second dialect. Tests run it beside App Mesh.
 //
 // In: VirtualServices of group parcel.example.com, Namespaces and Pods. Out: for each VirtualService, a workload of
 // the mesh parcel, which selects pods by their label app, and a service that every other workload of the mesh can

@@ -1,4 +1,4 @@
-package tiny
+package proxy
 
 import (
 	"context"
@@ -20,18 +20,22 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
+// Source keeps the configuration current until the context ends. server is the address of the control plane, host:port,
+// node is the node ID of the sidecar. While there is no connection, the last configuration stays.
+type Source func(ctx context.Context, server, node string, m *Mesh)
+
 // Run runs the sidecar until the context ends.
-func Run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet(Name, flag.ContinueOnError)
+func Run(ctx context.Context, args []string, follow Source) error {
+	flags := flag.NewFlagSet("sidecar", flag.ContinueOnError)
 	server := flags.String("server", "", "address of the control plane")
-	node := flags.String("node", "", "xDS node ID")
+	node := flags.String("node", "", "node ID")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	m := newMesh()
+	m := &Mesh{resolved: map[string]model.ResolvedDestination{}}
 	p := &proxy{mesh: m, requests: make(chan net.Conn)}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { m.follow(ctx, *server, *node); return nil })
+	group.Go(func() error { follow(ctx, *server, *node, m); return nil })
 	group.Go(func() error { return listen(ctx, sidecar.InboundPort, p.inbound) })
 	group.Go(func() error { return listen(ctx, sidecar.OutboundPort, p.outbound) })
 	group.Go(func() error { return serve(ctx, connections{p.requests, ctx}, http.HandlerFunc(p.request)) })
@@ -93,7 +97,7 @@ func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 
 // proxy forwards connections and requests.
 type proxy struct {
-	mesh     *mesh
+	mesh     *Mesh
 	requests chan net.Conn
 }
 
@@ -157,7 +161,7 @@ func (p *proxy) decide(r model.Request) (model.Outcome, string) {
 	n := rand.Uint32N(total)
 	for _, t := range d.Targets {
 		if n < t.Weight {
-			return d.Outcome, addressOf(p.mesh.reaches[t.Destination])
+			return d.Outcome, addressOf(p.mesh.resolved[t.Destination])
 		}
 		n -= t.Weight
 	}

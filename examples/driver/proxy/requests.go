@@ -1,4 +1,4 @@
-package tiny
+package proxy
 
 import (
 	"cmp"
@@ -68,7 +68,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 			model.NotFound: http.StatusNotFound, model.Malformed: http.StatusBadRequest,
 			model.Denied: http.StatusForbidden, model.Forwarded: http.StatusServiceUnavailable, // without an endpoint
 		}[outcome]
-		http.Error(w, fmt.Sprintf("tiny: %s", outcome), cmp.Or(status, http.StatusBadGateway))
+		http.Error(w, fmt.Sprintf("sidecar: %s", outcome), cmp.Or(status, http.StatusBadGateway))
 		return
 	}
 	forward := &httputil.ReverseProxy{Rewrite: func(out *httputil.ProxyRequest) {
