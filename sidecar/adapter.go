@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"anymesh.dev/anymesh/model"
 )
 
 var (
@@ -41,14 +43,35 @@ func Drivers() []string {
 	return slices.Sorted(maps.Keys(drivers))
 }
 
-// RendererOf returns the renderer of a registered driver. It reports false for an unknown driver, and for a driver
-// without a renderer.
+// RendererOf returns the renderer of a registered driver: the driver itself, or one that renders nothing and has the
+// Capabilities of the driver. It reports false for an unknown driver.
 func RendererOf(name string) (Renderer, bool) {
 	driversMutex.RLock()
 	defer driversMutex.RUnlock()
-	renderer, ok := drivers[name].(Renderer)
-	return renderer, ok
+	driver, known := drivers[name]
+	if !known {
+		return nil, false
+	}
+	if renderer, is := driver.(Renderer); is {
+		return renderer, true
+	}
+	capable, _ := driver.(Capabilities)
+	return nothingRendered{capable}, true
 }
+
+// nothingRendered is the renderer of a driver that is none. The driver supports no feature if it has no Capabilities.
+type nothingRendered struct{ of Capabilities }
+
+func (r nothingRendered) Supports() map[model.Feature]bool {
+	if r.of == nil {
+		return nil
+	}
+	return r.of.Supports()
+}
+
+func (nothingRendered) Render(*model.View) ([]Resource, []model.Finding) { return nil, nil }
+
+func (nothingRendered) RenderDestination(model.ResolvedDestination) []Resource { return nil }
 
 // InstallDriver sets the default driver: the driver of contexts without a class. The error for an unknown name lists
 // the known names.

@@ -2,6 +2,8 @@ package sidecar
 
 import (
 	"context"
+	"crypto/x509"
+	"net"
 	"net/http"
 	"time"
 
@@ -156,11 +158,14 @@ type ControllerContext struct {
 	OsmNamespace    string
 	KubeConfig      *rest.Config
 	Configurator    Configurator
-	// MeshCatalog returns the current views and their changes, for drivers that deliver configuration themselves.
+	// MeshCatalog returns the current views, MsgBroker notifies of their changes, and CertManager identifies sidecars,
+	// for drivers that deliver configuration themselves.
 	MeshCatalog Catalog
+	MsgBroker   *Broker
+	CertManager CertManager
 	// Deliver makes the control plane listen on ProxyServerPort, render the views of the workloads that have pods of
 	// the class, and push changes over xDS. If a driver does not call it in Start, the driver may listen on the port
-	// itself.
+	// itself, with CertManager.
 	Deliver func(Renderer)
 	// DebugHandlers are served by the debug server, with its authorization. Start adds handlers. Two drivers with the
 	// same path are an error. "anymesh proxy config" requests /debug/<class>?mesh=M&workload=W, which returns the
@@ -191,14 +196,30 @@ func (c *ControllerContext) Done() <-chan struct{} { return parent(c.Context).Do
 // Err is that of the context it wraps.
 func (c *ControllerContext) Err() error { return parent(c.Context).Err() }
 
-// Catalog returns the current state of the mesh.
+// Catalog returns the current state of the mesh for a driver, without what the driver cannot protect as asked for: see
+// model.View.Protect. The Broker of the driver notifies of changes. Nothing is found before its first Changes. It is
+// safe for concurrent use, and callers must not modify what it returns.
 type Catalog interface {
 	// View returns the current view of a workload.
 	View(workload model.Key) (*model.View, bool)
-	// ResolvedDestination returns a destination of a view with its current endpoints.
-	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
-	// Workloads lists all workloads.
+	// ResolvedDestination returns a destination of a workload's view with its current endpoints.
+	ResolvedDestination(workload, destination model.Key) (model.ResolvedDestination, bool)
+	// Workloads lists the workloads that have sidecars of the driver, in order. For the default driver, these are all
+	// workloads.
 	Workloads() []model.Key
+}
+
+// CertManager serves sidecars with the certificates of the mesh.
+type CertManager interface {
+	// Listen listens on ProxyServerPort for TLS connections of sidecars, with the certificate of the control plane and
+	// client certificates that are verified. It closes a connection when the certificate of its client expires, and
+	// limits their number. ALPN offers h2 and http/1.1. The error is that of the listener.
+	Listen(ctx context.Context) (net.Listener, error)
+	// Authorize returns the workload of the sidecar with a verified client certificate. It waits up to 3 s for the pod
+	// of the sidecar. The error tells why the sidecar is refused: its pod is no instance of a workload, or it has another
+	// driver. Both can change: call it for each request. The certificate is the identity of a sidecar; nothing else in a
+	// request is.
+	Authorize(ctx context.Context, certificate *x509.Certificate) (workload model.Key, err error)
 }
 
 // parent returns the wrapped context, or a background context if there is none, as in the examples of the contract.

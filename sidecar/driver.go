@@ -23,11 +23,19 @@ type Driver interface {
 	Start(ctx context.Context) (HealthProbes, error)
 }
 
+// Capabilities are implemented by all drivers. A driver without them supports no feature.
+type Capabilities interface {
+	// Supports lists the supported features of the model. A needed feature that is not supported becomes a finding, and
+	// what is to be protected by one is not served.
+	Supports() map[model.Feature]bool
+}
+
 // Renderer renders views into resources that the control plane delivers over xDS. Its methods are pure functions: equal
 // views give equal bytes. OutboundRenderer is an optional extension for large meshes.
+//
+// If a driver that delivers configuration itself is a Renderer, the control plane reports the findings of Render.
 type Renderer interface {
-	// Supports lists the supported features of the model. A needed feature that is not supported becomes a finding.
-	Supports() map[model.Feature]bool
+	Capabilities
 	// Render returns the resources of a workload's sidecars, except for those of its destinations, and findings about
 	// the parts of the view that it cannot render.
 	Render(view *model.View) ([]Resource, []model.Finding)
@@ -36,8 +44,8 @@ type Renderer interface {
 	RenderDestination(reach model.ResolvedDestination) []Resource
 }
 
-// HostNameType is the xDS type of the host names that the agent of a pod answers. The control plane adds them to the
-// resources of every driver.
+// HostNameType is the xDS type of the host names that the agent of a pod answers. The control plane serves them
+// with the resources of a driver, and to pods whose driver delivers configuration itself on a port of their own.
 const HostNameType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualDomain"
 
 // EndpointAddressType is the xDS type of the addresses of the ready endpoints of a destination, by the name of the

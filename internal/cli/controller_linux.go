@@ -92,6 +92,8 @@ func controllerCommand() *cobra.Command {
 		"maximum number of status writes per second")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of injected containers")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")
+	f.StringVar(&config.NamesAddress, "names-address", ":15011",
+		"address that serves host names to pods whose driver delivers configuration itself")
 	f.StringVar(&config.WebhookAddress, "webhook-address", ":9443", "address of the webhooks")
 	f.StringSliceVar(&apiServers, "api-server-addresses", nil, "IP addresses and CIDR ranges from which API servers call the webhooks, besides those of Service kubernetes")
 	f.StringVar(&config.MetricsAddress, "metrics-address", ":9090", "address of metrics and health")

@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"context"
+	"crypto/x509"
+	"fmt"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -25,32 +27,36 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 		if len(peer.Chain) == 0 {
 			return xds.Grant{}, grpcstatus.Error(codes.Unauthenticated, "no client certificate")
 		}
-		who, err := identity.PeerFromCertificate(peer.Chain[0])
+		workload, who, err := cp.authorizePod(ctx, peer.Chain[0], d)
 		if err != nil {
 			return xds.Grant{}, grpcstatus.Error(codes.PermissionDenied, err.Error())
-		}
-		ctx, cancel := context.WithTimeout(ctx, cp.podWatchTimeout)
-		defer cancel()
-		var workload model.Workload
-		err = cp.engine.Await(ctx, func() (known bool) {
-			workload, known = cp.engine.WorkloadOf(who.PodUID)
-			return known
-		})
-		if err != nil {
-			return xds.Grant{},
-				grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is not an instance of any workload",
-					who.Namespace, who.Pod)
 		}
 		if id := node.GetId(); id != "" && !workload.HasNode(id) {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
 				who.Namespace, who.Pod, workload.NodeID, id)
 		}
-		if class := cp.engine.ClassOf(who.PodUID); !d.Has(class) {
-			return xds.Grant{},
-				grpcstatus.Errorf(codes.PermissionDenied,
-					"pod %s/%s has annotation %s: %q, but this is the xDS server of driver %s; %s",
-					who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.wrongServerHint(class))
-		}
 		return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
 	}
+}
+
+// authorizePod returns the workload of the pod in a client certificate, which has sidecars of the driver.
+func (cp *controlPlane) authorizePod(ctx context.Context, certificate *x509.Certificate,
+	d *driver) (workload model.Workload, who identity.Peer, err error) {
+	if who, err = identity.PeerFromCertificate(certificate); err != nil {
+		return workload, who, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cp.podWatchTimeout)
+	defer cancel()
+	err = cp.engine.Await(ctx, func() (known bool) {
+		workload, known = cp.engine.WorkloadOf(who.PodUID)
+		return known
+	})
+	if err != nil {
+		return workload, who, fmt.Errorf("pod %s/%s is not an instance of any workload", who.Namespace, who.Pod)
+	}
+	if class := cp.engine.ClassOf(who.PodUID); !d.Has(class) {
+		return workload, who, fmt.Errorf("pod %s/%s has annotation %s: %q, but this is the server of driver %s; %s",
+			who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.wrongServerHint(class))
+	}
+	return workload, who, nil
 }

@@ -190,9 +190,9 @@ func TestAuthorizeChecksDriver(t *testing.T) {
 			{"none", "default", ""},
 			{"default", "default", ""},
 			{"second", "second", ""},
-			{"none", "second", `pod a/none has annotation anymesh.dev/sidecarClass: "", but this is the xDS server of driver second; use port 15128`},
+			{"none", "second", `pod a/none has annotation anymesh.dev/sidecarClass: "", but this is the server of driver second; use port 15128`},
 			{"default", "second", `driver second; use port 15128`},
-			{"second", "default", `pod a/second has annotation anymesh.dev/sidecarClass: "second", but this is the xDS server of driver default; use port 15129`},
+			{"second", "default", `pod a/second has annotation anymesh.dev/sidecarClass: "second", but this is the server of driver default; use port 15129`},
 			{"unknown", "default", "the mesh has only the drivers default, second;"},
 		} {
 			i := slices.IndexFunc(cp.drivers, func(d *driver) bool { return d.Name == c.server })

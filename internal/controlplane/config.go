@@ -50,8 +50,8 @@ type Config struct {
 	// Name is the name of this replica, for leader election.
 	Name string
 	// The listen addresses.
-	SigningAddress, WebhookAddress, MetricsAddress, DebugAddress string
-	Log                                                          *slog.Logger
+	SigningAddress, NamesAddress, WebhookAddress, MetricsAddress, DebugAddress string
+	Log                                                                        *slog.Logger
 	// OnSynced is called after the first sync, before sidecars are served. Nil means nothing.
 	OnSynced func()
 }
@@ -115,8 +115,8 @@ func (c Config) serviceNames() []string {
 // checkPorts returns an error if a driver has the port of another server of the control plane.
 func (c Config) checkPorts(drivers []*driver) error {
 	for _, server := range []struct{ name, address string }{
-		{"signing endpoint", c.SigningAddress}, {"webhooks", c.WebhookAddress}, {"metrics", c.MetricsAddress},
-		{"debug server", c.DebugAddress},
+		{"signing endpoint", c.SigningAddress}, {"host names", c.NamesAddress}, {"webhooks", c.WebhookAddress},
+		{"metrics", c.MetricsAddress}, {"debug server", c.DebugAddress},
 	} {
 		_, port, err := net.SplitHostPort(server.address)
 		if err != nil {

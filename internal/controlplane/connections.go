@@ -100,6 +100,14 @@ func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Li
 	return c.limitExcept("webhooks", isServer, c.limits.servers)
 }
 
+// limitDriver returns the limiter of a driver that delivers configuration itself. Its agents have as many connections to
+// the server of host names.
+func (c connections) limitDriver(name string) *connlimit.Limiter {
+	own := c
+	own.limits.total = c.limits.discovery / 2
+	return own.limitExcept(name, c.node, c.limits.node)
+}
+
 // limitExcept returns the limiter of a server in which some addresses have a limit of their own.
 func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, exemptTotal int) *connlimit.Limiter {
 	return connlimit.New(connlimit.Limits{

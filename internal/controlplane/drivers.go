@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/delivery"
@@ -77,7 +76,8 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	started := &sidecar.ControllerContext{
 		Context: ctx, SidecarClass: d.Name, ProxyServerPort: d.port(), OsmNamespace: cp.Namespace,
 		KubeConfig:   cp.KubeConfig,
-		Configurator: d.mesh, MeshCatalog: catalog{cp.engine}, Deliver: d.deliverer.SetRenderer,
+		Configurator: d.mesh, MeshCatalog: cp.catalogOf(d), MsgBroker: d.deliverer.Broker(),
+		CertManager: certManager{cp, d}, Deliver: d.deliverer.SetRenderer,
 		DebugHandlers: map[string]http.Handler{}, Stop: make(chan struct{}),
 	}
 	driverCtx, cancel := context.WithCancel(started)
@@ -96,26 +96,29 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 		}
 		cp.debug[path] = handler
 	}
-	if !d.deliverer.Renders() {
-		return nil
-	}
 	if dump := "/debug/" + d.Name; cp.debug[dump] == nil {
 		cp.debug[dump] = cp.dumpConfiguration(d)
 	}
-	metrics := prometheus.WrapRegistererWith(prometheus.Labels{"driver": d.Name}, cp.registry)
-	d.xds = xds.NewServer(cp.authorizer(d),
-		xds.Options{
-			TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.clientLog,
-			MaxConnections: cp.connections.limits.discovery,
-		})
-	d.deliverer.Connect(cp.engine, d.xds)
-	d.deliverer.Register(metrics)
+	if d.deliverer.Renders() {
+		cp.serveFrom(d, d.Name, cp.connections.limits.discovery)
+	} else {
+		cp.reportOnly(d)
+	}
 	return nil
 }
 
+// catalogOf returns the catalog of a driver.
+func (cp *controlPlane) catalogOf(d *driver) catalog {
+	c := catalog{engine: cp.engine, class: d.Class}
+	if renderer, known := sidecar.RendererOf(d.Name); known {
+		c.supports = renderer.Supports()
+	}
+	return c
+}
+
 // serveXDS runs the xDS server of a driver.
-func (cp *controlPlane) serveXDS(ctx context.Context, d *driver) error {
-	listener, err := connlimit.ListenTCP(ctx, fmt.Sprintf(":%d", d.port()))
+func (cp *controlPlane) serveXDS(ctx context.Context, d *driver, address string) error {
+	listener, err := connlimit.ListenTCP(ctx, address)
 	if err != nil {
 		return fmt.Errorf("xDS server of sidecar driver %s: %w", d.Name, err)
 	}
@@ -137,6 +140,8 @@ func (cp *controlPlane) probeDrivers(ctx context.Context, which func(sidecar.Hea
 type driverClient struct {
 	xds.Client
 	Driver string
+	// NamesOnly is true for the agent of a pod whose driver delivers configuration itself.
+	NamesOnly bool `json:",omitempty"`
 }
 
 // clients lists the connected sidecars of all drivers, grouped by driver.
@@ -147,7 +152,13 @@ func (cp *controlPlane) clients() []driverClient {
 			continue
 		}
 		for _, c := range d.xds.Clients() {
-			out = append(out, driverClient{c, d.Name})
+			out = append(out, driverClient{c, d.Name, false})
+		}
+	}
+	if cp.names != nil {
+		for _, c := range cp.names.xds.Clients() {
+			class := cmp.Or(cp.engine.ClassOf(c.Identity), cp.Mesh.GetSidecarClass())
+			out = append(out, driverClient{c, class, true})
 		}
 	}
 	return out

@@ -10,26 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"anymesh.dev/anymesh/internal/engine"
-	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
-
-// catalog implements sidecar.Catalog.
-type catalog struct{ *engine.Engine }
-
-// Workloads lists the workloads in canonical order.
-func (c catalog) Workloads() []model.Key {
-	state := c.State()
-	if state == nil {
-		return nil
-	}
-	var out []model.Key
-	for _, w := range state.Index.Model.Workloads {
-		out = append(out, w.Key)
-	}
-	return out
-}
 
 // live returns an error if a restart is better than to continue. Waiting for the API server is not such an error.
 func (cp *controlPlane) live(ctx context.Context) error {

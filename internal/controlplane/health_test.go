@@ -24,7 +24,7 @@ import (
 func TestCatalogReturnsCurrentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cp := newTestControlPlane()
-		c := catalog{cp.engine}
+		c := catalog{engine: cp.engine, class: cp.drivers[0].Class}
 		front := model.Key{Mesh: "m", Name: "front_a"}
 		if _, ok := c.View(front); ok || c.Workloads() != nil {
 			t.Error("the catalog is not empty before the first sync")

@@ -123,7 +123,7 @@ func (r *replica) expectReady() {
 }
 
 func (r *replica) workloads() (names []string) {
-	for _, key := range (catalog{r.engine}).Workloads() {
+	for _, key := range r.engine.Workloads() {
 		names = append(names, key.Name)
 	}
 	return names

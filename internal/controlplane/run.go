@@ -43,6 +43,7 @@ type controlPlane struct {
 	dialects        []dialect.Dialect
 	engine          *engine.Engine
 	drivers         []*driver
+	names           *driver // serves host names only; nil if the xDS servers of drivers serve all of them
 	writer          *status.Writer
 	traces          *sdktrace.TracerProvider
 	finalizers      *finalizers.Reconciler
@@ -203,6 +204,7 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 			return err
 		}
 	}
+	cp.newNames()
 	return nil
 }
 
@@ -231,8 +233,11 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		servers, ctx := errgroup.WithContext(ctx)
 		for _, d := range cp.drivers {
 			if d.xds != nil {
-				servers.Go(func() error { return cp.serveXDS(ctx, d) })
+				servers.Go(func() error { return cp.serveXDS(ctx, d, fmt.Sprintf(":%d", d.port())) })
 			}
+		}
+		if cp.names != nil {
+			servers.Go(func() error { return cp.serveXDS(ctx, cp.names, cp.NamesAddress) })
 		}
 		return servers.Wait()
 	})

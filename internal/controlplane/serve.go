@@ -92,6 +92,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		Dialects: injecting, Cluster: cp.admission, Mesh: cp.Mesh,
 		KubeClient:      cp.kube.drivers,
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
+		NamesPort:  cp.namesPort,
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
 	limit := cp.connections.limitWebhooks(cp.apiServers.Has)

@@ -11,13 +11,17 @@ import (
 type Class struct {
 	// Name is the sidecarClass of the driver.
 	Name string
+	// Others are further sidecarClasses, whose pods are served as those of Name.
+	Others []string
 	// Default is true for the driver of pods without a sidecarClass. Its snapshots cover every workload, with or
 	// without pods.
 	Default bool
 }
 
 // Has reports whether a pod with the given sidecarClass belongs to this driver.
-func (c Class) Has(pod string) bool { return pod == c.Name || pod == "" && c.Default }
+func (c Class) Has(pod string) bool {
+	return pod == c.Name || pod == "" && c.Default || slices.Contains(c.Others, pod)
+}
 
 // uses reports whether a workload whose pods have these classes has sidecars of this driver. A workload without pods
 // uses the default.
@@ -25,8 +29,8 @@ func (c Class) uses(classes []string) bool {
 	return len(classes) == 0 && c.Default || slices.ContainsFunc(classes, c.Has)
 }
 
-// serves reports whether such a workload is published.
-func (c Class) serves(classes []string) bool { return c.Default || c.uses(classes) }
+// Serves reports whether a workload whose pods have these classes is published.
+func (c Class) Serves(classes []string) bool { return c.Default || c.uses(classes) }
 
 // Drivers are the deliverers of all drivers.
 type Drivers []*Deliverer
@@ -52,7 +56,7 @@ func (all Drivers) Findings() []model.Finding {
 func (d *Deliverer) affected(c engine.Change, more []model.Key) []model.Key {
 	out := slices.Concat(c.Views, more)
 	for _, key := range c.Classes {
-		if d.class.serves(d.mesh.Classes(key)) != (d.workloads[key] != nil) {
+		if d.class.Serves(d.mesh.Classes(key)) != (d.workloads[key] != nil) {
 			out = append(out, key)
 		}
 	}

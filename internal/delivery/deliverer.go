@@ -45,6 +45,8 @@ type Deliverer struct {
 	log       *slog.Logger
 	// changed is called when the findings may have changed.
 	changed func()
+	// broker notifies the driver of changes.
+	broker sidecar.Broker
 
 	mu           sync.Mutex
 	renderer     sidecar.Renderer
@@ -72,8 +74,16 @@ func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	}
 }
 
-// Connect sets the source and the target of configuration; call it before the first change.
-func (d *Deliverer) Connect(m Mesh, p Publisher) { d.mesh, d.publisher = m, p }
+// Connect sets the source and the target of configuration; call it before the first change. Nil is a target without
+// clients.
+func (d *Deliverer) Connect(m Mesh, p Publisher) {
+	if d.mesh, d.publisher = m, p; p == nil {
+		d.publisher = nobody{}
+	}
+}
+
+// Broker notifies of changes of the workloads that have sidecars of the driver, and of destinations.
+func (d *Deliverer) Broker() *sidecar.Broker { return &d.broker }
 
 // SetRenderer sets the renderer; it is the Deliver function of the driver's ControllerContext. Call it before the first
 // change.
@@ -93,8 +103,10 @@ func (d *Deliverer) Renders() bool {
 // Deliver is an engine.Sink: it renders a change, and publishes it to workloads with clients.
 func (d *Deliverer) Deliver(c engine.Change) {
 	d.mu.Lock()
+	notice := d.notice(c)
 	changed := d.deliver(c)
 	d.mu.Unlock()
+	d.notify(notice)
 	if changed {
 		d.changed()
 	}

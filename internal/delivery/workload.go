@@ -37,7 +37,7 @@ func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) 
 	before := d.activeFindings(w)
 	classes := d.mesh.Classes(key)
 	view, there := d.mesh.View(key)
-	if !there || !d.class.serves(classes) {
+	if !there || !d.class.Serves(classes) {
 		if w != nil {
 			d.removeWorkload(w)
 		}
@@ -58,7 +58,7 @@ func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) 
 // staysInOutboundView reports whether a workload that is published keeps its outbound view.
 func (d *Deliverer) staysInOutboundView(key model.Key) bool {
 	w := d.workloads[key]
-	if w == nil || w.outbound == nil || !d.class.serves(d.mesh.Classes(key)) {
+	if w == nil || w.outbound == nil || !d.class.Serves(d.mesh.Classes(key)) {
 		return false
 	}
 	now, there := d.mesh.OutboundKeyOf(key)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +78,16 @@ func (e *Engine) Workload(key model.Key) (model.Workload, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	return e.state.mesh.Workloads.GetFirst(key)
+}
+
+// Workloads lists the workloads in order, none before the first sync.
+func (e *Engine) Workloads() []model.Key {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	var out []model.Key
+	e.state.mesh.Views.ForEach(func(key model.Key, _ []*store.WorkloadView) { out = append(out, key) })
+	slices.SortFunc(out, model.Key.Compare)
+	return out
 }
 
 // WorkloadOf returns the workload of a pod, by pod UID.

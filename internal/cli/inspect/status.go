@@ -25,6 +25,8 @@ type Sidecar struct {
 	ControlPlane string
 	// Driver is the sidecar driver; empty for older control planes.
 	Driver string
+	// NamesOnly is true for the agent of a pod whose driver delivers configuration itself.
+	NamesOnly bool
 }
 
 // State is the synchronization state of one resource type of a sidecar.
@@ -72,12 +74,12 @@ var columns = []column{
 var hostNames = column{".DnsVirtualDomain", "NAMES"}
 
 // MergeAgents adds the resource types of the agent of a pod to the pod's sidecar. It drops agents whose sidecar is not
-// connected.
+// connected, but not those that stand for their sidecar, whose driver delivers configuration itself.
 func MergeAgents(all []Sidecar) []Sidecar {
 	agents := map[string][]clientstatus.ClientType{}
 	var out []Sidecar
 	for _, s := range all {
-		if len(s.Types) == 1 && hostNames.is(s.Types[0]) {
+		if len(s.Types) == 1 && hostNames.is(s.Types[0]) && !s.NamesOnly {
 			agents[s.Identity] = s.Types
 		} else {
 			out = append(out, s)

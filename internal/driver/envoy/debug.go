@@ -17,7 +17,9 @@ func (d Driver) configDump(catalog sidecar.Catalog) http.Handler {
 			http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := sidecar.Configuration(d, view, catalog.ResolvedDestination)
+		resources, _ := sidecar.Configuration(d, view, func(to model.Key) (model.ResolvedDestination, bool) {
+			return catalog.ResolvedDestination(key, to)
+		})
 		dump, err := d.Dump(resources)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

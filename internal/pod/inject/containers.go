@@ -58,18 +58,19 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns
 }
 
 // sidecarContainer returns the container of the driver as a native sidecar: it starts before the application, which
-// waits until it is ready, and stops after the application. Jobs complete.
+// waits until it is ready, and stops after the application. Jobs complete. If namesPort is 0, the agent has no DNS
+// server.
 func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string,
-	dns bool) corev1.Container {
+	namesPort uint32) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container
 	always := corev1.ContainerRestartPolicyAlways
 	out.RestartPolicy = &always
 	out.ImagePullPolicy = c.ContainerPullPolicy
 	out.Command = agentArguments(c, signingURL)
-	if dns {
+	if namesPort != 0 {
 		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort), "--xds-address",
-			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, c.Configurator.GetProxyServerPort()))
+			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, namesPort))
 	}
 	out.Command = append(out.Command, "--")
 	out.Command = append(out.Command, spec.Command...)

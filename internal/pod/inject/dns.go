@@ -11,9 +11,8 @@ import (
 )
 
 // dnsMode returns which names the agent of a pod answers: by the annotation of the pod, else that of its namespace,
-// else the setting of the mesh. The names come from the xDS server, which drivers without a renderer do not have. A pod
-// with its own capture container has no redirected questions.
-func (w *Webhook) dnsMode(pod *corev1.Pod, namespace map[string]string, class string) (model.DNSMode, error) {
+// else the setting of the mesh. A pod with its own capture container has no redirected questions.
+func (w *Webhook) dnsMode(pod *corev1.Pod, namespace map[string]string) (model.DNSMode, error) {
 	text, of := annotationOf(pod, namespace, sidecar.DNSAnnotation)
 	mode := model.DNSMode(text)
 	if mode == "" {
@@ -22,7 +21,7 @@ func (w *Webhook) dnsMode(pod *corev1.Pod, namespace map[string]string, class st
 		return "", fmt.Errorf("annotation %s of %s is %q; set %s, %s or %s", sidecar.DNSAnnotation,
 			of, mode, model.DNSUnresolved, model.DNSAll, model.DNSOff)
 	}
-	if _, renders := sidecar.RendererOf(class); !renders || hasContainer(pod, captureContainer) {
+	if hasContainer(pod, captureContainer) {
 		return model.DNSOff, nil
 	}
 	return mode, nil

@@ -128,6 +128,12 @@ func newWebhook(p fakeCluster) *Webhook {
 			},
 		}},
 		Roots: func() []byte { return []byte("-----BEGIN CERTIFICATE-----\n") },
+		NamesPort: func(class string) (uint32, error) {
+			if class == "second" {
+				return 15011, nil
+			}
+			return sidecar.DefaultProxyServerPort, nil
+		},
 	}
 }
 

@@ -33,6 +33,8 @@ type Webhook struct {
 	SystemNamespace string
 	// SigningURL is the URL of the signing endpoint.
 	SigningURL string
+	// NamesPort returns the port of the control plane that serves host names to the agents of a class.
+	NamesPort func(class string) (uint32, error)
 	// PullPolicy is the imagePullPolicy of the injected containers.
 	PullPolicy corev1.PullPolicy
 	// Roots returns the PEM bundle with which agents verify the control plane.
@@ -152,7 +154,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[sidecar.ClassAnnotation] = class
-	dns, err := w.dnsMode(pod, namespace, class)
+	dns, err := w.dnsMode(pod, namespace)
 	if err != nil {
 		return err
 	}
@@ -207,7 +209,13 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
-	proxy := sidecarContainer(c, o, w.SigningURL, probes, dns)
+	namesPort := uint32(0)
+	if dns {
+		if namesPort, err = w.NamesPort(c.SidecarClass); err != nil {
+			return err
+		}
+	}
+	proxy := sidecarContainer(c, o, w.SigningURL, probes, namesPort)
 	if !o.CNI && !hasContainer(pod, captureContainer) {
 		capture := captureInit(c.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o, dns)
 		// Quotas of a namespace require requests or limits of each container. The pod does not need more: the init
