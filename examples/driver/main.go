@@ -1,4 +1,4 @@
-// Command tiny is Anymesh with one more sidecar driver, and the sidecar of this driver.
+// Command tiny is Anymesh with two more sidecar drivers, and the sidecar of these drivers.
 package main
 
 import (
@@ -11,10 +11,11 @@ import (
 	"anymesh.dev/anymesh/program"
 	"example.com/tiny/proxy"
 	"example.com/tiny/tiny"
+	"example.com/tiny/tinypoll"
 )
 
 // sources are where a sidecar gets its configuration, by the command that runs it: the name of its driver.
-var sources = map[string]proxy.Source{tiny.Name: tiny.Follow}
+var sources = map[string]proxy.Source{tiny.Name: tiny.Follow, tinypoll.Name: tinypoll.Follow}
 
 func main() {
 	if len(os.Args) > 1 {

@@ -10,9 +10,9 @@ import (
 
 const pickURL = "http://pick.drivers.svc.cluster.local:8080/"
 
-// driversManifests define pods of one mesh with different drivers: left and two-tiny use the test driver; right, one
-// and two use Envoy. left and right call the service pick (one, two and two-tiny) and the TCP service store of the
-// colors example, whose sidecars are Envoys.
+// driversManifests define pods of one mesh with different drivers: left, strict and two-other use the test driver; right,
+// one and two use Envoy. left and right call the service pick (one, two and two-other) and the TCP service store of the
+// colors example, whose sidecars are Envoys. left calls pick by a name without a Service, too.
 const driversManifests = `
 {apiVersion: v1, kind: Namespace, metadata: {name: drivers, labels: {mesh: colors, appmesh.k8s.aws/sidecarInjectorWebhook: enabled}}}
 ---
@@ -26,6 +26,7 @@ spec:
   backends:
     - {virtualService: {virtualServiceRef: {name: pick}}}
     - {virtualService: {virtualServiceRef: {name: store, namespace: colors}}}
+    - {virtualService: {virtualServiceRef: {name: named}}}
     - virtualService:
         virtualServiceRef: {name: strict}
         clientPolicy:
@@ -92,6 +93,11 @@ kind: VirtualService
 metadata: {name: pick, namespace: drivers}
 spec: {awsName: pick.drivers.svc.cluster.local, provider: {virtualRouter: {virtualRouterRef: {name: pick}}}}
 ---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {name: named, namespace: drivers}
+spec: {awsName: named.drivers.example, provider: {virtualRouter: {virtualRouterRef: {name: pick}}}}
+---
 {apiVersion: v1, kind: Service, metadata: {name: left, namespace: drivers}, spec: {selector: {app: left}, ports: [{port: 8080}]}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: right, namespace: drivers}, spec: {selector: {app: right}, ports: [{port: 8080}]}}
@@ -125,25 +131,25 @@ spec:
 `, name, labels, labels, annotations, args)
 }
 
-func driversDeployments() string {
+func driversDeployments(class string) string {
 	const drive, serve = "drive, --listen=:8080, --rate=0", "serve, --listen=:8080, --version="
-	return deployment("left", "app: left", "tiny", drive) + deployment("right", "app: right", "", drive) +
+	return deployment("left", "app: left", class, drive) + deployment("right", "app: right", "", drive) +
 		deployment("one", "app: pick, version: one", "", serve+"one") +
 		deployment("two", "app: pick, version: two, of: envoy", "envoy", serve+"two") +
-		deployment("strict", "app: strict", "tiny", serve+"strict") +
-		deployment("two-tiny", "app: pick, version: two, of: tiny", "tiny", serve+"two-tiny")
+		deployment("strict", "app: strict", class, serve+"strict") +
+		deployment("two-other", "app: pick, version: two, of: other", class, serve+"two-other")
 }
 
-// testTwoDrivers runs pods of two drivers in one mesh.
-func testTwoDrivers(t *testing.T) {
+// testTwoDrivers runs pods of Envoy and of another driver in one mesh.
+func testTwoDrivers(t *testing.T, class string) {
 	apply(t, driversManifests)
-	apply(t, driversDeployments())
-	for _, name := range []string{"left", "right", "one", "two", "two-tiny", "strict"} {
+	apply(t, driversDeployments(class))
+	for _, name := range []string{"left", "right", "one", "two", "two-other", "strict"} {
 		waitReady(t, "drivers", "deployment/"+name)
 	}
 	t.Run("both drivers reach both drivers", func(t *testing.T) {
-		waitForVersions(t, "left", "one", "two", "two-tiny")
-		waitForVersions(t, "right", "one", "two", "two-tiny")
+		waitForVersions(t, "left", "one", "two", "two-other")
+		waitForVersions(t, "right", "one", "two", "two-other")
 		for _, caller := range []string{"left", "right"} {
 			o, err := callFromIn(t.Context(), "drivers", caller, "tcp://store.colors.svc.cluster.local:9000")
 			if err := want(o, err, o.Version == "store", "store"); err != nil {
@@ -162,44 +168,64 @@ func testTwoDrivers(t *testing.T) {
 		waitForVersions(t, "right", "one")
 		run(t, "-n", "drivers", "patch", "virtualrouter.appmesh.k8s.aws", "pick", "--type=json", "-p",
 			`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":1}]`)
-		waitForVersions(t, "left", "one", "two", "two-tiny")
+		waitForVersions(t, "left", "one", "two", "two-other")
+	})
+	t.Run("names without a Service", func(t *testing.T) {
+		o, err := callFromIn(t.Context(), "drivers", "left", "http://named.drivers.example:8080/")
+		if err := want(o, err, o.Status == 200, "200"); err != nil {
+			t.Error(err)
+		}
+		// A name of instances has the addresses of ready pods, here of a destination that only the name refers to.
+		if o, err := callFromIn(t.Context(), "drivers", "left", "http://two.drivers.example:8080/"); err != nil || o.Status == 0 {
+			t.Errorf("%+v, %v", o, err)
+		}
 	})
 	t.Run("status shows the driver", func(t *testing.T) {
-		if got := driverOutput(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") ||
+		if got := driverOutput(t, "proxy", "status"); !hasLine(got, "drivers/left-", " "+class+" ") ||
 			!hasLine(got, "drivers/right-", " envoy ") {
 			t.Errorf("proxy status:\n%s", got)
 		}
 		if got := driverOutput(t, "describe", "virtualnode/two", "-n",
-			"drivers"); !strings.Contains(got, "sidecar drivers: envoy, tiny") {
+			"drivers"); !strings.Contains(got, "sidecar drivers: envoy, "+class) {
 			t.Errorf("describe:\n%s", got)
 		}
 		if got := driverOutput(t, "proxy", "config", "two", "-n", "drivers", "--driver",
-			"tiny"); !strings.Contains(got, `"name": "view"`) {
+			class); !strings.Contains(got, `"view"`) {
 			t.Errorf("proxy config:\n%s", got)
 		}
 		eventually(t, 10*time.Second, "finding names the driver", func() error {
 			got := run(t, "-n", "drivers", "get", "virtualrouter.appmesh.k8s.aws", "pick", "-o",
 				"jsonpath={.status.conditions}")
-			if !strings.Contains(got, "driver tiny does not support route.") || strings.Contains(got, "driver envoy") {
+			if !strings.Contains(got, "driver "+class+" does not support route.") || strings.Contains(got, "driver envoy") {
 				return fmt.Errorf("conditions: %s", got)
 			}
 			return nil
 		})
 	})
-	t.Run("nothing is served without the TLS that it requires", testUnprotected)
+	t.Run("check counts all sidecars", func(t *testing.T) {
+		eventually(t, 20*time.Second, "all sidecars are connected", func() error {
+			// Other checks fail: there are errors about the TLS that the driver does not support.
+			out, _ := command(t.Context(), "", driverProgram(), "check", "--kubeconfig", lab.kubeconfig)
+			if strings.Contains(out, "not connected") || !hasLine(out, "sidecars are connected", " of ") {
+				return fmt.Errorf("%s", out)
+			}
+			return nil
+		})
+	})
+	t.Run("nothing is served without the TLS that it requires", func(t *testing.T) { testUnprotected(t, class) })
 	t.Run("unknown sidecar class is rejected", func(t *testing.T) {
 		pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: drivers, labels: {app: left}, annotations: {anymesh.dev/sidecarClass: nonsense}},
 			spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`
 		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
-		if err == nil || !strings.Contains(err.Error(), "the classes of the mesh are envoy, tiny") {
+		if err == nil || !strings.Contains(err.Error(), "the classes of the mesh are envoy, tiny, tinypoll") {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("rolling restart changes the driver", func(t *testing.T) { migrate(t) })
+	t.Run("rolling restart changes the driver", func(t *testing.T) { migrate(t, class) })
 }
 
 // migrate changes the driver of left by the annotation in its pod template.
-func migrate(t *testing.T) {
+func migrate(t *testing.T, class string) {
 	t.Helper()
 	run(t, "-n", "drivers", "patch", "deployment", "left", "-p",
 		`{"spec":{"template":{"metadata":{"annotations":{"anymesh.dev/sidecarClass":"envoy"}}}}}`)
@@ -213,12 +239,12 @@ func migrate(t *testing.T) {
 	}
 	eventually(t, 30*time.Second, "all sidecars of left are Envoys", func() error {
 		got := driverOutput(t, "proxy", "status")
-		if hasLine(got, "drivers/left-", " tiny ") || !hasLine(got, "drivers/left-", " envoy ") {
+		if hasLine(got, "drivers/left-", " "+class+" ") || !hasLine(got, "drivers/left-", " envoy ") {
 			return fmt.Errorf("proxy status:\n%s", got)
 		}
 		return nil
 	})
-	waitForVersions(t, "left", "one", "two", "two-tiny")
+	waitForVersions(t, "left", "one", "two", "two-other")
 }
 
 // waitForVersions waits until calls to the service pick are answered by each of these versions and by no other.

@@ -13,9 +13,12 @@ import (
 // TestThirdPartyDrivers runs a program with third-party drivers, from a module of its own, beside Envoy.
 func TestThirdPartyDrivers(t *testing.T) {
 	installProgram(t, driverProgram(), fmt.Sprintf(`{image: %q, osm: {sidecarDrivers: [
-		{sidecarName: envoy, sidecarImage: "anymesh.dev/envoy:0.1.0", proxyServerPort: 15128}, {sidecarName: tiny, sidecarImage: %q, proxyServerPort: 15129}]}}`,
-		driverImage, driverImage))
-	testTwoDrivers(t)
+		{sidecarName: envoy, sidecarImage: "anymesh.dev/envoy:0.1.0", proxyServerPort: 15128},
+		{sidecarName: tiny, sidecarImage: %[1]q, proxyServerPort: 15129}, {sidecarName: tinypoll, sidecarImage: %[1]q, proxyServerPort: 15130}]}}`,
+		driverImage))
+	for _, class := range []string{"tiny", "tinypoll"} { // the control plane delivers for the first, not for the second
+		t.Run(class, func(t *testing.T) { testTwoDrivers(t, class) })
+	}
 }
 
 // TestTwoDialects runs a program with a second dialect beside App Mesh.
@@ -57,10 +60,14 @@ func installProgram(t *testing.T, program, values string) {
 }
 
 // extendedOutput runs a command of the extended program and fails the test on error.
-func extendedOutput(t *testing.T, args ...string) string { return programOutput(t, extendedProgram(), args...) }
+func extendedOutput(t *testing.T, args ...string) string {
+	return programOutput(t, extendedProgram(), args...)
+}
 
 // driverOutput runs a command of the program with more drivers and fails the test on error.
-func driverOutput(t *testing.T, args ...string) string { return programOutput(t, driverProgram(), args...) }
+func driverOutput(t *testing.T, args ...string) string {
+	return programOutput(t, driverProgram(), args...)
+}
 
 func programOutput(t *testing.T, program string, args ...string) string {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 )
 
 // testUnprotected checks the client left and the server strict, which require TLS that their driver does not support.
-func testUnprotected(t *testing.T) {
+func testUnprotected(t *testing.T, class string) {
 	for node, text := range map[string]string{
 		"strict": "the listener on port 8080 requires TLS, and accepts no connections",
 		"left":   "the client policy for strict_drivers_http_8080 requires TLS, and requests get status 503",
@@ -22,7 +22,7 @@ func testUnprotected(t *testing.T) {
 			return nil
 		})
 	}
-	pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: drivers, labels: {app: strict}, annotations: {anymesh.dev/sidecarClass: tiny}},
+	pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: drivers, labels: {app: strict}, annotations: {anymesh.dev/sidecarClass: ` + class + `}},
 		spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`
 	_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "--warnings-as-errors", "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), "accepts no connections") {

@@ -29,6 +29,17 @@ func (m *Mesh) SetView(v *model.View) {
 	m.view = v
 }
 
+// SetAll replaces the view and all destinations.
+func (m *Mesh) SetAll(v *model.View, destinations []model.ResolvedDestination) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view = v
+	clear(m.resolved)
+	for _, r := range destinations {
+		m.resolved[r.Destination.Name] = r
+	}
+}
+
 // SetDestination adds a destination, or replaces it.
 func (m *Mesh) SetDestination(r model.ResolvedDestination) {
 	m.mu.Lock()
