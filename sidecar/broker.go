@@ -11,16 +11,16 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// MaxChanges limits the items of Changes that wait for a subscriber. With more, its next Changes are Changes.All.
-const MaxChanges = 4096
+// maxChanges limits the items of Changes that wait for a subscriber. With more, its next Changes are Changes.All.
+const maxChanges = 4096
 
 // ErrUnsubscribed is the error of Subscription.Next after Unsubscribe.
 var ErrUnsubscribed = errors.New("sidecar: the subscription has ended")
 
 // Changes are changes of what a Catalog returns.
 type Changes struct {
-	// All is true if everything may have changed: for the first Changes of a subscription, and if the subscriber was
-	// slow. The lists are then empty.
+	// All is true if everything may have changed: for the first Changes of a subscription, and if there are more than
+	// 4096 items. The lists are then empty.
 	All bool
 	// Workloads are those whose view changed, or that have no view or no sidecars of the driver any more, sorted.
 	Workloads []model.Key
@@ -122,7 +122,7 @@ func (s *Subscription) add(c Changes) {
 	for _, key := range c.Destinations {
 		s.destinations[key] = struct{}{}
 	}
-	if s.everything = s.everything || c.All || len(s.workloads)+len(s.destinations) > MaxChanges; s.everything {
+	if s.everything = s.everything || c.All || len(s.workloads)+len(s.destinations) > maxChanges; s.everything {
 		clear(s.workloads)
 		clear(s.destinations)
 	}

@@ -66,17 +66,17 @@ func TestSubscriptionIsBounded(t *testing.T) {
 	b.Publish(Changes{All: true})
 	s := b.Subscribe()
 	next(t, s)
-	for i := range MaxChanges {
+	for i := range maxChanges {
 		b.Publish(Changes{Workloads: keys(fmt.Sprint(i))})
 	}
-	if c := next(t, s); c.All || len(c.Workloads) != MaxChanges {
-		t.Errorf("got all %v and %d workloads, want %d", c.All, len(c.Workloads), MaxChanges)
+	if c := next(t, s); c.All || len(c.Workloads) != maxChanges {
+		t.Errorf("got all %v and %d workloads, want %d", c.All, len(c.Workloads), maxChanges)
 	}
-	for i := range MaxChanges + 10 {
+	for i := range maxChanges + 10 {
 		b.Publish(Changes{Destinations: keys(fmt.Sprint(i))})
 	}
-	if held := len(s.destinations); held > MaxChanges {
-		t.Errorf("the subscription holds %d items, want at most %d", held, MaxChanges)
+	if held := len(s.destinations); held > maxChanges {
+		t.Errorf("the subscription holds %d items, want at most %d", held, maxChanges)
 	}
 	if c := next(t, s); !reflect.DeepEqual(c, Changes{All: true}) {
 		t.Errorf("got %+v, want all", c)

@@ -48,6 +48,7 @@ var refusedValues = []struct{ name, values, control string }{
 	{"osm.sidecarClass", `{osm: {sidecarClass: Envoy}}`, `unknown driver "Envoy"`},
 	{"osm.sidecarClass", `{osm: {sidecarClass: linkerd, sidecarDrivers: [{sidecarName: linkerd}]}}`, `unknown driver`},
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: 15010}]}}`, "port 15010 of the signing endpoint"},
+	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: 15011}]}}`, "port 15011 of the host names"},
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: 9443}]}}`, "port 9443 of the webhooks"},
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: 9090}]}}`, "port 9090 of the metrics"},
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: 9091}]}}`, "port 9091 of the debug server"},

@@ -56,6 +56,7 @@ func (cp *controlPlane) reportOnly(d *driver) {
 	renderer, _ := sidecar.RendererOf(d.Name)
 	d.deliverer.ReportOnly(renderer)
 	d.deliverer.Connect(cp.engine, nil)
+	d.deliverer.Register(prometheus.WrapRegistererWith(prometheus.Labels{"driver": d.Name}, cp.registry))
 }
 
 // newNames creates the server of host names for agents whose driver delivers configuration itself, if there is such a

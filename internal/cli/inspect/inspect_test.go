@@ -126,4 +126,10 @@ func TestMergeAgents(t *testing.T) {
 	if len(got) != 2 || len(got[0].Types) != 2 || got[0].Types[1].TypeURL != names || len(got[1].Types) != 1 {
 		t.Errorf("got %+v", got)
 	}
+	// The sidecar has no such connection: its driver delivers configuration itself.
+	agent := client("four", names)
+	agent.NamesOnly = true
+	if got := MergeAgents([]Sidecar{agent}); len(got) != 1 {
+		t.Errorf("got %+v", got)
+	}
 }
