@@ -188,7 +188,7 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 	cp.engine = engine.New(cp.Log, cp.dialects, settings, deliverers.Deliver, cp.finalizers.Changed)
 	cp.admission = newAdmissionCache(cp.engine, cp.dialects, cp.registry)
 	cp.writer, err = status.New(status.Options{
-		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
+		Dialects: implementing[dialect.Statuses](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
 		Client: cp.client, Recorder: recorder,
 		Mesh: cp.engine, Delivered: cp.runtimeFindings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log,
 		Registerer: cp.registry,

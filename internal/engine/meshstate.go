@@ -23,7 +23,7 @@ type Change struct {
 	// sidecarClass changed.
 	Classes []model.Key
 	Pods    []string
-	// FindingsChanged are the objects whose findings or mesh membership changed.
+	// FindingsChanged are the objects whose findings, mesh or state, see store.NewStates, changed.
 	FindingsChanged []model.ObjectRef
 	// Objects are the added and updated objects, Deleted the deleted ones.
 	Objects, Deleted []client.Object
@@ -76,8 +76,9 @@ func (s *meshState) sync() Change {
 	for _, ref := range c.FindingsChanged {
 		seen[ref] = struct{}{}
 	}
-	for _, ref := range s.mesh.Members.TakeChanged() {
+	for _, ref := range s.mesh.TakeChangedStates() {
 		if _, again := seen[ref]; !again {
+			seen[ref] = struct{}{}
 			c.FindingsChanged = append(c.FindingsChanged, ref)
 		}
 	}

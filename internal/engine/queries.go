@@ -124,12 +124,19 @@ func (e *Engine) Findings(about model.ObjectRef) []model.Finding {
 	return e.state.mesh.FindingsOf(about)
 }
 
-// MeshOf returns the mesh that an object belongs to, as the Status of its dialect needs it, or "".
+// MeshOf returns the name of the mesh of an object, or "".
 func (e *Engine) MeshOf(object model.ObjectRef) string {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	name, _ := e.state.mesh.Members.GetFirst(object)
 	return name
+}
+
+// StateOf returns the state of an object that the rules of a dialect emitted, see store.NewStates; nil if there is none.
+func (e *Engine) StateOf(dialect string, object model.ObjectRef) any {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.StateOf(dialect, object)
 }
 
 // Objects lists the objects for which pick returns true, ordered by kind, namespace and name. Pods are *Pod.

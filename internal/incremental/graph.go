@@ -36,6 +36,9 @@ func New() *Graph {
 // SetOwner sets the owner of the rules that are added from now on, for example the name of a dialect.
 func (g *Graph) SetOwner(owner string) { g.owner = owner }
 
+// Owner returns the owner that SetOwner has set.
+func (g *Graph) Owner() string { return g.owner }
+
 // Evaluations returns the number of evaluations of all runs.
 func (g *Graph) Evaluations() uint64 { return g.evaluations }
 

@@ -21,8 +21,10 @@ type Model struct {
 	// AuthorizationPolicies are keyed by the workload that they protect.
 	AuthorizationPolicies *incremental.Relation[model.Key, model.AuthorizationPolicy]
 	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
-	// Members holds, for each object that is served, what the Status of its dialect needs: for most, the name of its mesh.
+	// Members holds the name of the mesh of each object that is served in one.
 	Members *incremental.Relation[model.ObjectRef, string]
+
+	states map[string]stateRelation // by dialect
 }
 
 // NewModel creates an empty model.
@@ -42,6 +44,7 @@ func NewModel(g *incremental.Graph) *Model {
 			func(a, b model.Finding) bool { return a == b }),
 		Members: incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare,
 			func(a, b string) bool { return a == b }),
+		states: map[string]stateRelation{},
 	}
 }
 

@@ -51,8 +51,9 @@ func FuzzTranslate(f *testing.F) {
 		if !slices.Equal(findings, findingsAgain) {
 			t.Errorf("the findings depend on the order:\n%s\n%s", asText(findings), asText(findingsAgain))
 		}
-		appmesh.MeshNames(objects)
+		status := appmesh.Dialect{}.Statuses(objects, findings)
 		for _, o := range objects {
+			status(o, someTime)
 			appmesh.Status(o, "m", findings, someTime)
 			_ = appmesh.ValidateUpdate(o, o)
 			_ = appmesh.ValidateCreate(o)

@@ -28,12 +28,30 @@ func (r *rules) readsMembership(rule *incremental.Rule) membership {
 type memberRule struct {
 	membership
 	owners  *incremental.Reader[string, meshOwner]
-	members *incremental.Emitter[model.ObjectRef, string]
+	members members
 }
 
 func (r *rules) memberRule(rule *incremental.Rule) memberRule {
 	return memberRule{
-		r.readsMembership(rule), incremental.Reads(rule, r.owners), incremental.Emits(rule, r.out.Members),
+		r.readsMembership(rule), incremental.Reads(rule, r.owners), r.emitsMembers(rule),
+	}
+}
+
+// members is the part of a rule that emits the mesh of an object, and its owner, which is in the ARNs of its status.
+type members struct {
+	meshes *incremental.Emitter[model.ObjectRef, string]
+	owners *incremental.Emitter[model.ObjectRef, meshOwner]
+}
+
+func (r *rules) emitsMembers(rule *incremental.Rule) members {
+	return members{incremental.Emits(rule, r.out.Members), incremental.Emits(rule, r.states)}
+}
+
+// emit adds an object of a mesh. Most meshes have no owner.
+func (m members) emit(at model.Origin, mesh string, owner meshOwner) {
+	m.meshes.Emit(at.Object(), mesh)
+	if owner != "" {
+		m.owners.Emit(at.Object(), owner)
 	}
 }
 
@@ -61,7 +79,7 @@ func (t *memberRule) memberOf(at model.Origin, ref *api.MeshReference) (mesh str
 		return "", false
 	}
 	owner, _ := t.owners.ReadFirst(mesh)
-	t.members.Emit(at.Object(), sharedMesh(mesh, owner))
+	t.members.emit(at, mesh, owner)
 	return mesh, true
 }
 

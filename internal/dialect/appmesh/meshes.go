@@ -38,7 +38,7 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	rule = incremental.NewRule(g, "Mesh")
 	incremental.Each(rule, all, &meshRule{
 		translator: r.translator(rule), meshNames: incremental.Reads(rule, r.meshNames),
-		served: r.out.EmitsMeshes(rule), members: incremental.Emits(rule, r.out.Members),
+		served: r.out.EmitsMeshes(rule), members: r.emitsMembers(rule),
 		meshes: incremental.Emits(rule, r.meshes), owners: incremental.Emits(rule, r.owners),
 	}, (*meshRule).evaluate)
 	rule = incremental.NewRule(g, "Namespace")
@@ -56,7 +56,7 @@ type meshRule struct {
 	translator
 	meshNames *incremental.Reader[string, *nameClaim]
 	served    store.Output[string, model.Mesh]
-	members   *incremental.Emitter[model.ObjectRef, string]
+	members   members
 	meshes    *incremental.Emitter[allKey, meshEntry]
 	owners    *incremental.Emitter[string, meshOwner]
 }
@@ -87,7 +87,7 @@ func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
 	if owner != "" {
 		t.owners.Emit(m.awsName, owner)
 	}
-	t.members.Emit(m.origin.Object(), sharedMesh(m.awsName, owner))
+	t.members.emit(m.origin, m.awsName, owner)
 	return m
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/truncate"
 	"anymesh.dev/anymesh/model"
 )
@@ -26,31 +27,33 @@ const (
 	findingBytes    = 4000
 )
 
+// StatusKinds returns an empty object of each kind of App Mesh. BackendGroups have no status, but events.
+func (d Dialect) StatusKinds() []client.Object { return dialect.OwnKinds(d) }
+
 // Status returns a copy of an object with its desired status, which shares everything else. The status has one
-// condition, the observed generation, and ARNs. The condition is True unless the findings have an error.
-// Existing ARNs are kept. mesh is the awsName of the object's Mesh, with "@OWNER" if it has an owner, or ""
-// (see MeshNames). Findings of other objects are ignored. BackendGroups and kinds of other groups are returned
-// unchanged.
-func Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
+// condition, the observed generation, and ARNs, which have the owner of the mesh. The condition is True unless the
+// findings have an error. Existing ARNs are kept. Findings of other objects are ignored. BackendGroups and kinds of other
+// groups are returned unchanged.
+func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := withOwnStatus(object)
 	f, ok := statusOf(out)
 	if !ok {
 		return out
 	}
-	own := slices.DeleteFunc(slices.Clone(findings), func(f model.Finding) bool {
+	own := slices.DeleteFunc(slices.Clone(in.Findings), func(f model.Finding) bool {
 		return f.Object != originOf(kindOf(object), object).Object()
 	})
 	*f.observed = new(object.GetGeneration())
-	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)
+	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), in.Now)
 	removeOwnARNs(f.arn, out)
-	if mesh == "" {
+	if in.Mesh == "" {
 		return out
 	}
-	mesh, owner, shared := strings.Cut(mesh, "@")
+	owner, shared := dialect.StateOf[meshOwner](in)
 	if !shared {
 		owner = noAccount
 	}
-	arn := arnPrefix + owner + ":mesh/" + mesh
+	arn := arnPrefix + string(owner) + ":mesh/" + in.Mesh
 	if f.arnType != "" {
 		arn += "/" + f.arnType + "/" + AWSName(object)
 	}
@@ -76,11 +79,6 @@ func removeOwnARNs(arn **string, object client.Object) {
 			router.Status.RouteARNs = nil
 		}
 	}
-}
-
-// Status calls the function Status.
-func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
-	return Status(object, mesh, findings, now)
 }
 
 // withOwnStatus returns a shallow copy of an object with a deep copy of its status. Kinds without status are not

@@ -19,7 +19,7 @@ import (
 // gatewayClassRule adds the GatewayClasses of this gateway.
 type gatewayClassRule struct {
 	classes *incremental.Emitter[string, struct{}]
-	members *incremental.Emitter[model.ObjectRef, string]
+	states  *incremental.Emitter[model.ObjectRef, state]
 }
 
 func (r *gatewayClassRule) evaluate(id types.NamespacedName, all []*gatewayv1.GatewayClass) {
@@ -35,7 +35,7 @@ func (r *gatewayClassRule) evaluate(id types.NamespacedName, all []*gatewayv1.Ga
 		r.classes.Emit(id.Name, struct{}{})
 	}
 	at := originOf(gatewayv1.GroupName, "GatewayClass", class, store.CreatedAt(class))
-	r.members.Emit(at.Object(), gatewayState{Conditions: []condition{accepted}}.encode())
+	r.states.Emit(at.Object(), state{conditions: []condition{accepted}})
 }
 
 // namespaceSelection is a selection of namespaces by an object in the namespace own.

@@ -35,7 +35,7 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 	}
 	rule := incremental.NewRule(g, "GatewayClass")
 	incremental.Each(rule, store.Of[*gatewayv1.GatewayClass](objects), &gatewayClassRule{
-		incremental.Emits(rule, own.classes), incremental.Emits(rule, out.Members),
+		incremental.Emits(rule, own.classes), incremental.Emits(rule, r.states),
 	}, (*gatewayClassRule).evaluate)
 	rule = incremental.NewRule(g, "listeners of a Gateway")
 	incremental.Each(rule, store.Of[*gatewayv1.Gateway](objects), &gatewayListenerRule{
@@ -57,12 +57,12 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 		services:   incremental.Reads(rule, store.Of[*corev1.Service](objects)),
 		paths:      incremental.Emits(rule, r.paths), secured: incremental.Emits(rule, r.secured),
 		used: incremental.Emits(rule, r.used), attached: incremental.Emits(rule, own.attached),
-		members: incremental.Emits(rule, out.Members), findings: out.EmitsFindings(rule),
+		members: r.emitsMembers(rule, out), findings: out.EmitsFindings(rule),
 	}, (*httpRouteRule).evaluate)
 	rule = incremental.NewRule(g, "status of a Gateway")
 	incremental.Each(rule, store.Of[*gatewayv1.Gateway](objects), &gatewayStatusRule{
 		incremental.Reads(rule, own.classes), incremental.Reads(rule, own.listeners), incremental.Reads(rule, own.attached),
-		incremental.Reads(rule, r.addresses), incremental.Emits(rule, out.Members),
+		incremental.Reads(rule, r.addresses), r.emitsMembers(rule, out),
 	}, (*gatewayStatusRule).evaluate)
 	rule = incremental.NewRule(g, "status of a ListenerSet")
 	incremental.Each(rule, store.Of[*gatewayv1.ListenerSet](objects), &setStatusRule{
@@ -72,7 +72,7 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 			namespaces: incremental.Reads(rule, store.Of[*corev1.Namespace](objects)),
 		},
 		listeners: incremental.Reads(rule, own.listeners), attached: incremental.Reads(rule, own.attached),
-		members: incremental.Emits(rule, out.Members),
+		members: r.emitsMembers(rule, out),
 	}, (*setStatusRule).evaluate)
 }
 
@@ -167,9 +167,9 @@ func listenerStates(key parentKey, listeners *incremental.Reader[parentKey, atta
 		}
 		all, some = all && l.served, some || l.served
 		out = append(out, listenerState{
-			Name: l.section, Routes: int32(len(attached.Read(listenerKey{key, l.section}))),
-			HTTPRoute:  l.served || l.resolved.Reason != string(gatewayv1.ListenerReasonInvalidRouteKinds),
-			Conditions: []condition{l.accepted, l.resolved, programmed},
+			name: l.section, routes: int32(len(attached.Read(listenerKey{key, l.section}))),
+			httpRoute:  l.served || l.resolved.Reason != string(gatewayv1.ListenerReasonInvalidRouteKinds),
+			conditions: []condition{l.accepted, l.resolved, programmed},
 		})
 	}
 	return out, all, some
@@ -181,7 +181,7 @@ type gatewayStatusRule struct {
 	listeners *incremental.Reader[parentKey, attachedTo]
 	attached  *incremental.Reader[listenerKey, model.ObjectRef]
 	addresses *incremental.Reader[allKey, string]
-	members   *incremental.Emitter[model.ObjectRef, string]
+	members   members
 }
 
 func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Gateway) {
@@ -191,20 +191,16 @@ func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.G
 		return
 	}
 	key := parentKey{"Gateway", id.Namespace, id.Name}
-	state := gatewayState{Sets: int32(len(r.attached.Read(listenerKey{parentKey: key})))}
+	state := state{sets: int32(len(r.attached.Read(listenerKey{parentKey: key})))}
 	var every bool
-	state.Listeners, every, _ = listenerStates(key, r.listeners, r.attached)
-	for i, address := range r.addresses.Read(allKey{}) {
-		if i == 0 || state.Addresses[len(state.Addresses)-1] != address {
-			state.Addresses = append(state.Addresses, address)
-		}
-	}
+	state.listeners, every, _ = listenerStates(key, r.listeners, r.attached)
+	state.addresses = distinct(r.addresses.Read(allKey{}))
 	accepted := yes(gatewayv1.GatewayConditionAccepted, gatewayv1.GatewayReasonAccepted)
 	programmed := yes(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonProgrammed)
 	if !every {
 		accepted.Reason, accepted.Message = string(gatewayv1.GatewayReasonListenersNotValid), "some listeners are not served"
 	}
-	if len(state.Addresses) == 0 {
+	if len(state.addresses) == 0 {
 		programmed = no(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonAddressNotAssigned,
 			"the Service of the gateway has no address")
 	}
@@ -212,8 +208,8 @@ func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.G
 		accepted = fault
 		programmed = no(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonInvalid, fault.Message)
 	}
-	state.Conditions = []condition{accepted, programmed}
-	r.members.Emit(originOf(gatewayv1.GroupName, "Gateway", gateway, 0).Object(), state.encode())
+	state.conditions = []condition{accepted, programmed}
+	r.members.emit(originOf(gatewayv1.GroupName, "Gateway", gateway, 0).Object(), state)
 }
 
 // setStatusRule writes the states of ListenerSets.
@@ -221,7 +217,7 @@ type setStatusRule struct {
 	setReader
 	listeners *incremental.Reader[parentKey, attachedTo]
 	attached  *incremental.Reader[listenerKey, model.ObjectRef]
-	members   *incremental.Emitter[model.ObjectRef, string]
+	members   members
 }
 
 func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.ListenerSet) {
@@ -230,9 +226,9 @@ func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Liste
 	if gateway == nil {
 		return
 	}
-	var state gatewayState
+	var state state
 	var every, some bool
-	state.Listeners, every, some = listenerStates(parentKey{"ListenerSet", id.Namespace, id.Name}, r.listeners, r.attached)
+	state.listeners, every, some = listenerStates(parentKey{"ListenerSet", id.Namespace, id.Name}, r.listeners, r.attached)
 	programmed := yes(gatewayv1.ListenerSetConditionProgrammed, gatewayv1.ListenerSetReasonProgrammed)
 	switch {
 	case !accepted.True:
@@ -246,8 +242,8 @@ func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Liste
 		accepted.Reason = string(gatewayv1.ListenerSetReasonListenersNotValid)
 		accepted.Message = "some listeners are not served"
 	}
-	state.Conditions = []condition{accepted, programmed}
-	r.members.Emit(originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object(), state.encode())
+	state.conditions = []condition{accepted, programmed}
+	r.members.emit(originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object(), state)
 }
 
 // parentKeyOf returns the object that a reference of an HTTPRoute names.

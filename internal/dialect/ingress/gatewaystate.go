@@ -17,10 +17,10 @@ import (
 
 // condition is a condition of an object, without times.
 type condition struct {
-	Type    string `json:"type"`
-	True    bool   `json:"true"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Type    string
+	True    bool
+	Reason  string
+	Message string
 }
 
 func yes[T, R ~string](kind T, reason R) condition {
@@ -31,51 +31,43 @@ func no[T, R ~string](kind T, reason R, message string) condition {
 	return condition{string(kind), false, string(reason), message}
 }
 
-// gatewayState is what Status needs of an object of Gateway API: the text of its membership.
-type gatewayState struct {
-	Conditions []condition     `json:"conditions,omitempty"`
-	Listeners  []listenerState `json:"listeners,omitempty"`
-	Parents    []parentState   `json:"parents,omitempty"`
-	Addresses  []string        `json:"addresses,omitempty"`
-	Sets       int32           `json:"sets,omitempty"`
+// state is what the status of an object says.
+type state struct {
+	conditions []condition
+	listeners  []listenerState // of a Gateway or a ListenerSet
+	parents    []parentState   // of an HTTPRoute
+	addresses  []string        // of a Gateway or an Ingress
+	sets       int32           // ListenerSets of a Gateway
 }
 
 type listenerState struct {
-	Name       gatewayv1.SectionName `json:"name"`
-	Routes     int32                 `json:"routes"`
-	HTTPRoute  bool                  `json:"httpRoute"`
-	Conditions []condition           `json:"conditions"`
+	name       gatewayv1.SectionName
+	routes     int32
+	httpRoute  bool
+	conditions []condition
 }
 
 type parentState struct {
-	Ref        gatewayv1.ParentReference `json:"ref"`
-	Conditions []condition               `json:"conditions"`
-}
-
-func (s gatewayState) encode() string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // the types are those above
-	}
-	return string(text)
+	ref        gatewayv1.ParentReference
+	conditions []condition
 }
 
 // gatewayStatus returns an object of Gateway API with its status.
-func gatewayStatus(object client.Object, state gatewayState, findings []model.Finding, now time.Time) client.Object {
+func gatewayStatus(object client.Object, s state, findings []model.Finding, now time.Time) client.Object {
 	w := conditionWriter{object.GetGeneration(), metav1.NewTime(now.Truncate(time.Second))}
 	switch o := object.(type) {
 	case *gatewayv1.GatewayClass:
-		o.Status.Conditions = w.apply(o.Status.Conditions, state.Conditions)
+		o.Status.Conditions = w.apply(o.Status.Conditions, s.conditions)
 	case *gatewayv1.Gateway:
-		if len(state.Conditions) > 0 { // otherwise it is of another class
-			w.gateway(&o.Status, state)
+		if len(s.conditions) > 0 { // otherwise it is of another class
+			w.gateway(&o.Status, s)
 		}
 	case *gatewayv1.ListenerSet:
-		if len(state.Conditions) > 0 {
-			w.listenerSet(&o.Status, state)
+		if len(s.conditions) > 0 {
+			w.listenerSet(&o.Status, s)
 		}
 	case *gatewayv1.HTTPRoute:
-		w.route(&o.Status.RouteStatus, state, dropped(findings))
+		w.route(&o.Status.RouteStatus, s, dropped(findings))
 	}
 	return object
 }
@@ -102,20 +94,20 @@ func (w conditionWriter) apply(to []metav1.Condition, all []condition) []metav1.
 	return to
 }
 
-func (w conditionWriter) gateway(to *gatewayv1.GatewayStatus, state gatewayState) {
+func (w conditionWriter) gateway(to *gatewayv1.GatewayStatus, s state) {
 	before := to.Listeners
-	to.Conditions = w.apply(to.Conditions, state.Conditions)
-	to.Listeners, to.Addresses, to.AttachedListenerSets = nil, nil, &state.Sets
-	for _, l := range state.Listeners {
+	to.Conditions = w.apply(to.Conditions, s.conditions)
+	to.Listeners, to.Addresses, to.AttachedListenerSets = nil, nil, &s.sets
+	for _, l := range s.listeners {
 		var old []metav1.Condition
-		if i := slices.IndexFunc(before, func(b gatewayv1.ListenerStatus) bool { return b.Name == l.Name }); i >= 0 {
+		if i := slices.IndexFunc(before, func(b gatewayv1.ListenerStatus) bool { return b.Name == l.name }); i >= 0 {
 			old = before[i].Conditions
 		}
 		to.Listeners = append(to.Listeners, gatewayv1.ListenerStatus{
-			Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: w.apply(old, l.Conditions),
+			Name: l.name, SupportedKinds: l.kinds(), AttachedRoutes: l.routes, Conditions: w.apply(old, l.conditions),
 		})
 	}
-	for _, address := range state.Addresses {
+	for _, address := range s.addresses {
 		kind := gatewayv1.HostnameAddressType
 		if isIP(address) {
 			kind = gatewayv1.IPAddressType
@@ -124,43 +116,43 @@ func (w conditionWriter) gateway(to *gatewayv1.GatewayStatus, state gatewayState
 	}
 }
 
-func (w conditionWriter) listenerSet(to *gatewayv1.ListenerSetStatus, state gatewayState) {
+func (w conditionWriter) listenerSet(to *gatewayv1.ListenerSetStatus, s state) {
 	before := to.Listeners
-	to.Conditions, to.Listeners = w.apply(to.Conditions, state.Conditions), nil
-	for _, l := range state.Listeners {
+	to.Conditions, to.Listeners = w.apply(to.Conditions, s.conditions), nil
+	for _, l := range s.listeners {
 		var old []metav1.Condition
-		if i := slices.IndexFunc(before, func(b gatewayv1.ListenerEntryStatus) bool { return b.Name == l.Name }); i >= 0 {
+		if i := slices.IndexFunc(before, func(b gatewayv1.ListenerEntryStatus) bool { return b.Name == l.name }); i >= 0 {
 			old = before[i].Conditions
 		}
 		to.Listeners = append(to.Listeners, gatewayv1.ListenerEntryStatus{
-			Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: w.apply(old, l.Conditions),
+			Name: l.name, SupportedKinds: l.kinds(), AttachedRoutes: l.routes, Conditions: w.apply(old, l.conditions),
 		})
 	}
 }
 
 // route writes the parents that are ours; unsupported is the text about what is not served, or empty.
-func (w conditionWriter) route(to *gatewayv1.RouteStatus, state gatewayState, unsupported string) {
+func (w conditionWriter) route(to *gatewayv1.RouteStatus, s state, unsupported string) {
 	before := to.Parents
 	to.Parents = slices.DeleteFunc(slices.Clone(before), func(p gatewayv1.RouteParentStatus) bool {
 		return p.ControllerName == api.Controller
 	})
-	for _, p := range state.Parents {
+	for _, p := range s.parents {
 		var old []metav1.Condition
 		for _, b := range before {
-			if b.ControllerName == api.Controller && sameRef(b.ParentRef, p.Ref) {
+			if b.ControllerName == api.Controller && sameRef(b.ParentRef, p.ref) {
 				old = slices.DeleteFunc(slices.Clone(b.Conditions), func(c metav1.Condition) bool {
 					return c.Type == string(gatewayv1.RouteConditionPartiallyInvalid)
 				})
 			}
 		}
-		conditions := p.Conditions
+		conditions := p.conditions
 		if unsupported != "" {
 			conditions = append(conditions, condition{
 				string(gatewayv1.RouteConditionPartiallyInvalid), true, string(gatewayv1.RouteReasonUnsupportedValue), unsupported,
 			})
 		}
 		to.Parents = append(to.Parents, gatewayv1.RouteParentStatus{
-			ParentRef: p.Ref, ControllerName: api.Controller, Conditions: w.apply(old, conditions),
+			ParentRef: p.ref, ControllerName: api.Controller, Conditions: w.apply(old, conditions),
 		})
 	}
 	if to.Parents == nil {
@@ -169,7 +161,7 @@ func (w conditionWriter) route(to *gatewayv1.RouteStatus, state gatewayState, un
 }
 
 func (l listenerState) kinds() []gatewayv1.RouteGroupKind {
-	if !l.HTTPRoute {
+	if !l.httpRoute {
 		return []gatewayv1.RouteGroupKind{}
 	}
 	group := gatewayv1.Group(gatewayv1.GroupName)

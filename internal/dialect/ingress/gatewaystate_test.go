@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -17,12 +19,16 @@ func TestStatusOfHTTPRoute(t *testing.T) {
 	other := gatewayv1.RouteParentStatus{ControllerName: "example.com/other", ParentRef: gatewayv1.ParentReference{Name: "b"}}
 	o := &gatewayv1.HTTPRoute{}
 	o.Generation, o.Status.Parents = 3, []gatewayv1.RouteParentStatus{other}
-	state := gatewayState{Parents: []parentState{{
+	attached := state{parents: []parentState{{
 		gatewayv1.ParentReference{Name: "a"},
 		[]condition{yes(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonAccepted)},
-	}}}.encode()
+	}}}
 	begin := time.Unix(1_700_000_000, 0)
-	first := Dialect{}.Status(o, state, nil, begin).(*gatewayv1.HTTPRoute)
+	status := func(o client.Object, state any, findings []model.Finding, now time.Time) *gatewayv1.HTTPRoute {
+		in := dialect.StatusInput{State: state, Findings: findings, Now: now}
+		return Dialect{}.Status(o, in).(*gatewayv1.HTTPRoute)
+	}
+	first := status(o, attached, nil, begin)
 	if len(o.Status.Parents) != 1 {
 		t.Error("the object is changed in place")
 	}
@@ -31,18 +37,18 @@ func TestStatusOfHTTPRoute(t *testing.T) {
 		p[1].Conditions[0].ObservedGeneration != 3 {
 		t.Fatalf("parents %+v", p)
 	}
-	if again := (Dialect{}).Status(first, state, nil, begin.Add(time.Hour)); !reflect.DeepEqual(again, first) {
+	if again := status(first, attached, nil, begin.Add(time.Hour)); !reflect.DeepEqual(again, first) {
 		t.Errorf("the same state changes the status to %+v", again)
 	}
 	conflict := []model.Finding{{Path: "spec.rules[0]", Code: model.CodeNameConflict, Text: "is older"}}
-	partial := Dialect{}.Status(first, state, conflict, begin).(*gatewayv1.HTTPRoute)
+	partial := status(first, attached, conflict, begin)
 	if c := partial.Status.Parents[1].Conditions; len(c) != 2 || c[1].Type != "PartiallyInvalid" || c[1].Status != "True" {
 		t.Errorf("conditions with a conflict: %+v", c)
 	}
-	if healed := (Dialect{}).Status(partial, state, nil, begin); !reflect.DeepEqual(healed, first) {
+	if healed := status(partial, attached, nil, begin); !reflect.DeepEqual(healed, first) {
 		t.Errorf("without the conflict, the status is %+v", healed)
 	}
-	left := Dialect{}.Status(first, "", nil, begin).(*gatewayv1.HTTPRoute)
+	left := status(first, nil, nil, begin)
 	if !reflect.DeepEqual(left.Status.Parents, []gatewayv1.RouteParentStatus{other}) {
 		t.Errorf("parents without reference: %+v", left.Status.Parents)
 	}
@@ -52,7 +58,7 @@ func TestStatusOfHTTPRoute(t *testing.T) {
 func TestStatusOfOthers(t *testing.T) {
 	o := &gatewayv1.Gateway{}
 	o.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "http"}}
-	if got := (Dialect{}).Status(o, "", nil, time.Now()); !reflect.DeepEqual(got, o) {
+	if got := (Dialect{}).Status(o, dialect.StatusInput{Now: time.Now()}); !reflect.DeepEqual(got, o) {
 		t.Errorf("status %+v", got)
 	}
 }

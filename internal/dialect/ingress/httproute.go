@@ -24,7 +24,7 @@ type httpRouteRule struct {
 	secured    *incremental.Emitter[allKey, model.HostCertificate]
 	used       *incremental.Emitter[backend, model.ObjectRef]
 	attached   *incremental.Emitter[listenerKey, model.ObjectRef]
-	members    *incremental.Emitter[model.ObjectRef, string]
+	members    members
 	findings   store.Output[model.ObjectRef, model.Finding]
 }
 
@@ -42,7 +42,7 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 	at := originOf(gatewayv1.GroupName, "HTTPRoute", o, store.CreatedAt(o))
 	paths, unsupported := routePaths(o, at)
 	resolved := r.resolve(o)
-	var state gatewayState
+	var state state
 	hosts := map[served]bool{}
 	for i, ref := range o.Spec.ParentRefs {
 		key, is := parentKeyOf(ref, o.Namespace)
@@ -51,12 +51,12 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 			continue // of another controller
 		}
 		accepted := r.attach(o, i, key, listeners, unsupported, at, hosts)
-		state.Parents = append(state.Parents, parentState{ref, []condition{accepted, resolved}})
+		state.parents = append(state.parents, parentState{ref, []condition{accepted, resolved}})
 	}
-	if len(state.Parents) == 0 {
+	if len(state.parents) == 0 {
 		return
 	}
-	r.members.Emit(at.Object(), state.encode())
+	r.members.emit(at.Object(), state)
 	if field, text, is := strings.Cut(unsupported, " "); is {
 		r.findings.Emit(model.NewFinding(at.At(strings.TrimSuffix(field, ":")), model.CodeFieldNotImplemented,
 			text+"; the HTTPRoute is not served"))

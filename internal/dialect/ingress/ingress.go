@@ -33,7 +33,7 @@ type ingressRule struct {
 	paths     *incremental.Emitter[string, hostPath]
 	secured   *incremental.Emitter[allKey, model.HostCertificate]
 	used      *incremental.Emitter[backend, model.ObjectRef]
-	members   *incremental.Emitter[model.ObjectRef, string]
+	members   members
 	findings  store.Output[model.ObjectRef, model.Finding]
 }
 
@@ -47,7 +47,7 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 		return
 	}
 	at := originOf(networkingv1.GroupName, "Ingress", o, store.CreatedAt(o))
-	r.members.Emit(at.Object(), membership(r.addresses.Read(allKey{})))
+	r.members.emit(at.Object(), state{addresses: distinct(r.addresses.Read(allKey{}))})
 	settings, ok := r.annotations(o, at)
 	if !ok {
 		return

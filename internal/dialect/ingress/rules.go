@@ -83,10 +83,27 @@ type relations struct {
 	pods    *incremental.Relation[string, podPort]  // by group
 	// addresses are the addresses of the gateway.
 	addresses *incremental.Relation[allKey, string]
+	states    *incremental.Relation[model.ObjectRef, state]
 }
 
-func newRelations(g *incremental.Graph) relations {
+// members is the part of a rule that emits objects that the gateway serves.
+type members struct {
+	meshes *incremental.Emitter[model.ObjectRef, string]
+	states *incremental.Emitter[model.ObjectRef, state]
+}
+
+func (r relations) emitsMembers(rule *incremental.Rule, out *store.Model) members {
+	return members{incremental.Emits(rule, out.Members), incremental.Emits(rule, r.states)}
+}
+
+func (m members) emit(object model.ObjectRef, s state) {
+	m.meshes.Emit(object, mesh)
+	m.states.Emit(object, s)
+}
+
+func newRelations(g *incremental.Graph, out *store.Model) relations {
 	return relations{
+		states: store.NewStates[state](g, out),
 		ready: incremental.NewRelation[string](g, "ready endpoints", func(struct{}, struct{}) int { return 0 },
 			func(struct{}, struct{}) bool { return true }),
 		pods: incremental.NewRelation[string](g, "pods of backends", podPort.compare,
@@ -132,7 +149,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	if !d.Enabled {
 		return
 	}
-	r := newRelations(g)
+	r := newRelations(g, out)
 	rule := incremental.NewRule(g, "IngressClass")
 	incremental.Each(rule, store.Of[*networkingv1.IngressClass](objects), incremental.Emits(rule, r.classes), emitClass)
 	rule = incremental.NewRule(g, "Service of the gateway")
@@ -143,7 +160,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 		classes: incremental.Reads(rule, r.classes), addresses: incremental.Reads(rule, r.addresses),
 		paths:   incremental.Emits(rule, r.paths),
 		secured: incremental.Emits(rule, r.secured), used: incremental.Emits(rule, r.used),
-		members: incremental.Emits(rule, out.Members), findings: out.EmitsFindings(rule),
+		members: r.emitsMembers(rule, out), findings: out.EmitsFindings(rule),
 	}, (*ingressRule).evaluate)
 	rule = incremental.NewRule(g, "EndpointSlice")
 	incremental.Each(rule, store.Of[*discoveryv1.EndpointSlice](objects), &sliceRule{

@@ -2,19 +2,16 @@ package ingress
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/netip"
 	"slices"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/model"
 )
 
 // addressRule adds the addresses of the gateway: those of the load balancer, or the cluster IPs of a Service of another
@@ -53,40 +50,30 @@ func (d Dialect) StatusKinds() []client.Object {
 	return out
 }
 
-// separator separates addresses in the membership of an Ingress.
-const separator = ","
-
-// Status returns a copy of an Ingress with the addresses of the gateway. An Ingress of another class is not changed:
-// its status belongs to others.
-func (Dialect) Status(object client.Object, addresses string, findings []model.Finding, now time.Time) client.Object {
+// Status returns a copy of an Ingress with the addresses of the gateway, or of an object of Gateway API with what is
+// served of it. Of another class, its status belongs to others, and is not changed.
+func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := object.DeepCopyObject().(client.Object)
+	state, served := dialect.StateOf[state](in)
 	ingress, is := out.(*networkingv1.Ingress)
-	if !is {
-		var state gatewayState
-		_ = json.Unmarshal([]byte(addresses), &state) // an empty text is the state of an object of another class
-		return gatewayStatus(out, state, findings, now)
-	}
-	if addresses == "" {
-		return ingress
-	}
-	ingress.Status.LoadBalancer.Ingress = nil
-	for address := range strings.SplitSeq(strings.TrimPrefix(addresses, mesh), separator) {
-		if address == "" {
-			continue
+	switch {
+	case !is:
+		return gatewayStatus(out, state, in.Findings, in.Now)
+	case served:
+		ingress.Status.LoadBalancer.Ingress = nil
+		for _, address := range state.addresses {
+			entry := networkingv1.IngressLoadBalancerIngress{Hostname: address}
+			if isIP(address) {
+				entry = networkingv1.IngressLoadBalancerIngress{IP: address}
+			}
+			ingress.Status.LoadBalancer.Ingress = append(ingress.Status.LoadBalancer.Ingress, entry)
 		}
-		entry := networkingv1.IngressLoadBalancerIngress{Hostname: address}
-		if isIP(address) {
-			entry = networkingv1.IngressLoadBalancerIngress{IP: address}
-		}
-		ingress.Status.LoadBalancer.Ingress = append(ingress.Status.LoadBalancer.Ingress, entry)
 	}
 	return ingress
 }
 
-// membership is what Status needs of the gateway: the name of the mesh, and each address after a separator.
-func membership(addresses []string) string {
-	return strings.Join(append([]string{mesh}, slices.Compact(addresses)...), separator)
-}
+// distinct returns a copy of sorted addresses without duplicates.
+func distinct(addresses []string) []string { return slices.Compact(slices.Clone(addresses)) }
 
 func isIP(address string) bool {
 	_, err := netip.ParseAddr(address)

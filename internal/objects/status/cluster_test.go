@@ -64,7 +64,7 @@ func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 		c.Changed(change)
 	})
 	options := Options{
-		Dialects: []Dialect{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+		Dialects: []dialect.Statuses{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
 		Mesh: c.engine, Delivered: c.delivered, Log: log, Registerer: c.metrics,
 	}
 	for _, set := range settings {

@@ -26,16 +26,12 @@ func isPod(ref model.ObjectRef) bool { return ref.Group == "" && ref.Kind == kin
 type kindInfo struct {
 	empty   client.Object
 	version schema.GroupVersionKind
-	dialect Dialect
+	dialect dialect.Statuses
 }
 
 func (w *Writer) registerKinds() error {
 	for _, d := range w.Dialects {
-		kinds := dialect.OwnKinds(d)
-		if k, is := d.(kindsWithStatus); is {
-			kinds = k.StatusKinds()
-		}
-		for _, empty := range kinds {
+		for _, empty := range d.StatusKinds() {
 			gvk, err := apiutil.GVKForObject(empty, w.Client.Scheme())
 			if err != nil {
 				return fmt.Errorf("kind of %T: %w", empty, err)
@@ -47,12 +43,6 @@ func (w *Writer) registerKinds() error {
 		}
 	}
 	return nil
-}
-
-// kindsWithStatus is a dialect that writes the status of other kinds than its own.
-type kindsWithStatus interface {
-	// StatusKinds returns an empty object of each kind that Status changes.
-	StatusKinds() []client.Object
 }
 
 // Changed is an engine.Sink. It enqueues objects that changed, and after a delay those whose findings changed.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -36,7 +37,9 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, known
 	if now.GetUID() != known.GetUID() || now.GetGeneration() != known.GetGeneration() {
 		return nil // a change is pending
 	}
-	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), findings, time.Now())
+	want := kind.dialect.Status(now, dialect.StatusInput{
+		Mesh: w.Mesh.MeshOf(ref), State: w.Mesh.StateOf(kind.dialect.Name(), ref), Findings: findings, Now: time.Now(),
+	})
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
 		w.recordErrors(ref, now, findings)
 		w.recordWarnings(ref, now)

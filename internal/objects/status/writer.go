@@ -47,27 +47,20 @@ const (
 	resyncPeriod = 10 * time.Minute
 )
 
-// Dialect is a dialect that gives objects of its kinds a status.
-type Dialect interface {
-	// Kinds gives an empty object of each kind that it reads.
-	Kinds() []client.Object
-	// Status returns a copy of an object with the desired status. mesh is the mesh that the object is a member of, or
-	// ""; findings are all findings about it.
-	Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object
-}
-
-// Mesh returns the objects of the current mesh, with their findings and mesh membership.
+// Mesh returns the objects of the current mesh, with what their status says.
 type Mesh interface {
 	// Object returns the object of a kind with a name, ObjectsOf lists the objects of a kind. Pods are *engine.Pod.
 	Object(kind client.Object, name types.NamespacedName) (client.Object, bool)
 	ObjectsOf(kind client.Object) []client.Object
 	Findings(about model.ObjectRef) []model.Finding
+	// MeshOf returns the name of the mesh of an object, or "". StateOf returns its state, or nil, see store.NewStates.
 	MeshOf(object model.ObjectRef) string
+	StateOf(dialect string, object model.ObjectRef) any
 }
 
 // Options configure a Writer. All fields except WritesPerSecond and Registerer are required.
 type Options struct {
-	Dialects []Dialect
+	Dialects []dialect.Statuses
 	// Gates are the readiness gates of pods whose conditions are kept True, because their controller no longer runs.
 	Gates []dialect.ReadinessGate
 	// Cache reads objects that are at least as new as the changes; Client writes.

@@ -271,3 +271,25 @@ func TestDuplicateKindIsAnError(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// A status is written again when the state of its object changes, without a change of the object or its findings: the
+// owner of a mesh is in the ARNs of the members.
+func TestStatusFollowsState(t *testing.T) {
+	testCluster(t, func(t *testing.T, c *cluster) {
+		m := mesh()
+		c.create(t, m, node("front", ""))
+		c.run(t)
+		arn := func() string { return *c.node(t, "front").Status.VirtualNodeARN }
+		without := arn()
+		advance(minWriteInterval)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+			t.Fatal(err)
+		}
+		m.Spec.MeshOwner = new("123456789012")
+		c.update(t, m, true)
+		advance(findingsDelay + minWriteInterval)
+		if got := arn(); got == without || !strings.Contains(got, ":123456789012:") {
+			t.Errorf("got ARN %s, before %s", got, without)
+		}
+	})
+}

@@ -39,15 +39,18 @@ func (Dialect) Validate(before, object client.Object) error {
 	return nil
 }
 
+// StatusKinds returns the kind with a status.
+func (Dialect) StatusKinds() []client.Object { return []client.Object{&VirtualService{}} }
+
 // Status returns a copy of the object with the condition Served.
-func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
+func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := object.DeepCopyObject().(*VirtualService)
 	c := metav1.Condition{
-		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "member of mesh " + mesh,
+		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "member of mesh " + in.Mesh,
 		ObservedGeneration: out.Generation,
-		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		LastTransitionTime: metav1.NewTime(in.Now.Truncate(time.Second)),
 	}
-	for _, f := range findings {
+	for _, f := range in.Findings {
 		if f.Severity == model.Error {
 			c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(f.Code), f.Text
 			break
