@@ -146,13 +146,6 @@ type word struct {
 	route bool
 }
 
-// shortNamer is a dialect with short names that its CRDs do not define. Short names of CRDs must be unique in a
-// cluster.
-type shortNamer interface {
-	// ShortNames maps short names to kinds.
-	ShortNames() map[string]string
-}
-
 // wordOf resolves a KIND argument, case-insensitively. A noun includes the kinds that end with it: router includes
 // VirtualRouter.
 func wordOf(text string) (word, bool) {
@@ -169,7 +162,7 @@ func wordOf(text string) (word, bool) {
 			return word{}, false
 		}
 		short := map[string]string{}
-		if n, is := d.(shortNamer); is {
+		if n, is := d.(dialect.ShortNames); is {
 			short = n.ShortNames()
 		}
 		for _, crd := range definitions {

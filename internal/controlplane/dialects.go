@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -10,34 +9,12 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// implementing returns the dialects that implement an optional interface.
-func implementing[T any](dialects []dialect.Dialect) []T {
-	var out []T
-	for _, d := range dialects {
-		if t, is := d.(T); is {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// readinessGateDialect is a dialect whose former controller managed readiness gates of pods.
-type readinessGateDialect interface {
-	ReadinessGates() []dialect.ReadinessGate
-}
-
 func readinessGates(dialects []dialect.Dialect) []dialect.ReadinessGate {
 	var out []dialect.ReadinessGate
-	for _, d := range implementing[readinessGateDialect](dialects) {
+	for _, d := range dialect.Implementing[dialect.ReadinessGates](dialects) {
 		out = append(out, d.ReadinessGates()...)
 	}
 	return out
-}
-
-// transformDialect is a dialect with transforms of cached objects of its own kinds, for example to share equal parts.
-// A transform may let objects share lists and maps, but not pointers: sharingInformer writes what they refer to.
-type transformDialect interface {
-	Transforms() map[client.Object]toolscache.TransformFunc
 }
 
 // cacheTransforms returns the transforms of cached objects by kind. Kinds without one have trimMetadata.
@@ -46,7 +23,7 @@ func cacheTransforms(dialects []dialect.Dialect) map[client.Object]cache.ByObjec
 		&corev1.Pod{}:     {Transform: engine.TrimPod},
 		&corev1.Service{}: {Transform: engine.TrimService},
 	}
-	for _, d := range implementing[transformDialect](dialects) {
+	for _, d := range dialect.Implementing[dialect.Transforms](dialects) {
 		for kind, transform := range d.Transforms() {
 			out[kind] = cache.ByObject{Transform: func(object any) (any, error) {
 				object, err := trimMetadata(object)

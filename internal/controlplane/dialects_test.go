@@ -15,7 +15,7 @@ func TestEngineHoldsAllKinds(t *testing.T) {
 	for _, d := range dialect.All() {
 		e := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}, engine.Settings{})
 		kinds := d.Kinds()
-		if more, is := d.(interface{ StatusKinds() []client.Object }); is {
+		if more, is := d.(dialect.Statuses); is {
 			kinds = append(kinds, more.StatusKinds()...)
 		}
 		for _, kind := range kinds {

@@ -175,7 +175,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecorder) error {
 	deliverers := cp.deliverers()
 	cp.finalizers = finalizers.New(finalizers.Options{
-		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder,
+		Dialects: dialect.Implementing[dialect.Finalizers](cp.dialects), Client: cp.client, Recorder: recorder,
 		FindingsChanged: func() { cp.writer.Wake() }, Log: cp.Log, Registerer: cp.registry,
 	})
 	if err := cp.newRoutes(ctx, recorder); err != nil {
@@ -188,7 +188,7 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 	cp.engine = engine.New(cp.Log, cp.dialects, settings, deliverers.Deliver, cp.finalizers.Changed)
 	cp.admission = newAdmissionCache(cp.engine, cp.dialects, cp.registry)
 	cp.writer, err = status.New(status.Options{
-		Dialects: implementing[dialect.Statuses](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
+		Dialects: dialect.Implementing[dialect.Statuses](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
 		Client: cp.client, Recorder: recorder,
 		Mesh: cp.engine, Delivered: cp.runtimeFindings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log,
 		Registerer: cp.registry,

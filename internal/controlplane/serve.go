@@ -15,6 +15,7 @@ import (
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/internal/pod/inject"
@@ -80,16 +81,12 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
-	var injecting []inject.Dialect
-	for _, d := range implementing[workloadDialect](cp.dialects) {
-		injecting = append(injecting, d)
-	}
 	_, port, err := net.SplitHostPort(cp.SigningAddress)
 	if err != nil {
 		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
 	}
 	mux.Handle("/mutate-v1-pod", &crwebhook.Webhook{Handler: &inject.Webhook{
-		Dialects: injecting, Cluster: cp.admission, Mesh: cp.Mesh,
+		Dialects: dialect.Implementing[dialect.Injection](cp.dialects), Cluster: cp.admission, Mesh: cp.Mesh,
 		KubeClient:      cp.kube.drivers,
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		NamesPort:  cp.namesPort,

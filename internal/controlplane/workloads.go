@@ -13,21 +13,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/admission"
-	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/model"
 )
-
-// workloadDialect is a dialect whose workloads get sidecars by injection.
-type workloadDialect interface {
-	dialect.Dialect
-	inject.Dialect
-	// WorkloadReads returns an empty object of each kind that SelectWorkload reads. Of namespaced kinds, it reads the
-	// objects in the namespace of the pod; of Namespaces, only this one.
-	WorkloadReads() []client.Object
-	// SelectWorkload returns the workload of a new pod, selected from objects of those kinds. It reports false if
-	// there is none. An error denies the pod.
-	SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error)
-}
 
 // admissionCache is the cache of the webhooks: the objects of the engine, as far as dialects read them.
 type admissionCache struct {
@@ -39,7 +26,7 @@ type admissionCache struct {
 // newAdmissionCache returns the cache, whose waiting reviews the engine wakes.
 func newAdmissionCache(e *engine.Engine, dialects []dialect.Dialect, registerer prometheus.Registerer) admissionCache {
 	c := admissionCache{Engine: e, waiting: admission.NewWaiting(registerer)}
-	for _, d := range implementing[workloadDialect](dialects) {
+	for _, d := range dialect.Implementing[dialect.Injection](dialects) {
 		c.kinds = append(c.kinds, d.WorkloadReads()...)
 	}
 	e.AddSink(func(change engine.Change) {
@@ -62,20 +49,19 @@ func (c admissionCache) Await(ctx context.Context, namespace string, try func() 
 
 // SelectWorkload selects the workload of a new pod. Usually the engine has it; a workload of another namespace with the
 // same key is not that of the pod.
-func (c admissionCache) SelectWorkload(d inject.Dialect, pod *corev1.Pod) (model.Workload, bool, error) {
-	selector := d.(workloadDialect)
+func (c admissionCache) SelectWorkload(d dialect.Injection, pod *corev1.Pod) (model.Workload, bool, error) {
 	var objects []client.Object
-	for _, kind := range selector.WorkloadReads() {
+	for _, kind := range d.WorkloadReads() {
 		objects = append(objects, c.ObjectsFor(pod.Namespace, kind)...)
 	}
-	key, found, err := selector.SelectWorkload(objects, pod, pod.Namespace)
+	key, found, err := d.SelectWorkload(objects, pod, pod.Namespace)
 	if err != nil || !found {
 		return model.Workload{}, false, err
 	}
 	if known, ok := c.Workload(key); ok && known.Origin.Object().Namespace == pod.Namespace {
 		return known, true, nil
 	}
-	workload, ok := engine.Compute([]dialect.Dialect{selector}, engine.Settings{}, objects).Index.Workload(key)
+	workload, ok := engine.Compute([]dialect.Dialect{d}, engine.Settings{}, objects).Index.Workload(key)
 	if !ok {
 		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; see the status of its object", key)
 	}

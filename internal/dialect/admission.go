@@ -8,6 +8,22 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
+// Admission is a dialect whose own kinds have webhooks: their objects are defaulted and validated when they are created
+// and updated. In all methods, before is nil for a new object.
+type Admission interface {
+	Dialect
+	// AdmissionReads returns an empty object of each kind that Default reads besides the object.
+	AdmissionReads(object client.Object) []client.Object
+	// Default sets defaults in place. The error is the text of the denial, a *Refusal if the object is invalid in any case.
+	Default(before, object client.Object, c AdmissionContext) error
+	// Validate returns the denial of an object, or nil. The warnings tell the author of an admitted object what is not
+	// served as asked for.
+	Validate(before, object client.Object) (warnings []string, denial error)
+	// AdmissionTrial returns an object with the given name to create as a dry run, and a function that checks the defaults
+	// that it then has.
+	AdmissionTrial(name string) (client.Object, func() error)
+}
+
 // AdmissionContext is the input of admission rules besides the object.
 type AdmissionContext struct {
 	// NamespaceLabels are the labels of the object's namespace; nil for an object without one.

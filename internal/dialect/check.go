@@ -6,6 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// Checks is a dialect with cluster checks of its own.
+type Checks interface {
+	// Checks lists them, in the order in which they run.
+	Checks() []Check
+}
+
 // Check is a cluster check that is specific to one dialect.
 type Check struct {
 	// Code is the unique and stable one-word name of the check.

@@ -6,8 +6,8 @@
 // again when its input changes, so that the cost of a change depends on the affected objects only. The order of the
 // objects is not significant.
 //
-// Every dialect implements Dialect. Optional interfaces are defined in the packages that call them; README.md lists
-// them. This package has the types that those interfaces share.
+// Every dialect implements Dialect. What only some dialects are is an optional interface of this package; README.md lists
+// them all. The packages that call one assert it, see Implementing.
 //
 // To add a dialect, make a folder with a type that implements Dialect, and list it in package builtin.
 package dialect
@@ -38,6 +38,17 @@ type Dialect interface {
 	// Rules adds the rules that derive model items and findings from objects. Each rule declares what it reads and
 	// emits. Rules do not change objects and do not fail: an invalid object is a finding.
 	Rules(g *incremental.Graph, objects *store.Objects, out *store.Model)
+}
+
+// Implementing returns the dialects that implement an optional interface.
+func Implementing[T any](dialects []Dialect) []T {
+	var out []T
+	for _, d := range dialects {
+		if t, is := d.(T); is {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // DefaultTrustDomain is the default trust domain of identities.

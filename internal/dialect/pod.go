@@ -2,9 +2,33 @@ package dialect
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
+
+// Injection is a dialect whose workloads get sidecars by injection.
+type Injection interface {
+	Dialect
+	// InjectionSelector selects the namespaces whose pods are sent to the webhook.
+	InjectionSelector() []metav1.LabelSelectorRequirement
+	// InjectionMode returns the injection mode for a pod and the labels of its namespace.
+	InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) InjectionMode
+	// WorkloadReads returns an empty object of each kind that SelectWorkload reads. Of namespaced kinds, it reads the
+	// objects in the namespace of the pod; of Namespaces, only this one.
+	WorkloadReads() []client.Object
+	// SelectWorkload returns the workload of a new pod, selected from objects of those kinds. It reports false if
+	// there is none. An error denies the pod, a *LeavingError only if injection is required.
+	SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error)
+	// NoWorkload returns the denial of a pod with injection enabled that no workload selects.
+	NoWorkload(pod *corev1.Pod) error
+	// PodOptions reads the sidecar options from the annotations of a pod. Errors name the annotation.
+	PodOptions(pod *corev1.Pod, w model.Workload) (PodOptions, error)
+	// InjectionHint tells how to enable injection for a namespace, as a part of a sentence.
+	InjectionHint() string
+}
 
 // InjectionMode is the injection setting of a pod and its namespace.
 type InjectionMode int
@@ -71,6 +95,11 @@ type SDSSocket struct {
 	// Volume is the name of the volume with the socket. If it is empty, the socket is not mounted, and the sidecar gets
 	// no secrets. A volume of the pod with this name is used as it is.
 	Volume string
+}
+
+// ReadinessGates is a dialect whose former controller managed readiness gates of pods.
+type ReadinessGates interface {
+	ReadinessGates() []ReadinessGate
 }
 
 // ReadinessGate is a readiness gate that the former controller of a dialect managed. The control plane keeps its

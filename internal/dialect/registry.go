@@ -54,6 +54,8 @@ type Configurable interface {
 	// Configure returns the dialect with its settings. trustDomain is not empty. values may be nil; Decode reads
 	// them.
 	Configure(trustDomain string, values json.RawMessage) (Dialect, error)
+	// Values returns the default settings: a struct that encodes as a JSON object.
+	Values() any
 }
 
 // Configured lists the registered dialects with their settings, ordered by name. Unknown fields are errors, and so

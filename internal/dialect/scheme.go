@@ -116,18 +116,16 @@ func Kinds(dialects []Dialect) []client.Object {
 	return out
 }
 
-// optionalKinds is implemented by dialects with kinds that others install, at any time.
-type optionalKinds interface {
+// OptionalKinds is a dialect with kinds that others install, at any time.
+type OptionalKinds interface {
 	// OptionalKinds are those of Kinds that a cluster may not have.
 	OptionalKinds() []client.Object
 }
 
 // SplitKinds returns the kinds that every cluster with these dialects has, and those that it may not have.
 func SplitKinds(dialects []Dialect) (required, optional []client.Object) {
-	for _, d := range dialects {
-		if has, is := d.(optionalKinds); is {
-			optional = append(optional, has.OptionalKinds()...)
-		}
+	for _, d := range Implementing[OptionalKinds](dialects) {
+		optional = append(optional, d.OptionalKinds()...)
 	}
 	required = slices.DeleteFunc(Kinds(dialects), func(kind client.Object) bool {
 		return slices.ContainsFunc(optional, func(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(kind) })

@@ -108,7 +108,7 @@ var mayImport = []rule{
 	}},
 	{"internal/cli/rollout", []string{"internal/truncate"}},
 	{"internal/cli/install", []string{
-		"api/...", "charts", "charts/valuesschema", "internal/dialect", "internal/objects/admission", "internal/objects/finalizers",
+		"api/...", "charts", "charts/valuesschema", "internal/dialect", "internal/objects/admission",
 		"internal/cli/rollout", "internal/identity", "sidecar",
 	}},
 	{"internal/cli/terminal", nil},
@@ -117,7 +117,7 @@ var mayImport = []rule{
 		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
 	}},
 	{"internal/cli/lint", []string{
-		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/store", "internal/objects/admission",
+		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/store",
 		"internal/spelling", "internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},

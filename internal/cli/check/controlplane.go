@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/rollout"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/identity"
 )
 
@@ -165,22 +166,11 @@ func trusted(ctx context.Context, c *Cluster) (string, error) {
 	return fmt.Sprintf("%d webhooks", len(all)), nil
 }
 
-// trial is a dialect whose admission can be tested.
-type trial interface {
-	// AdmissionTrial returns an object with the given name to create as a dry run, and a function that checks the
-	// defaults of the returned object.
-	AdmissionTrial(name string) (client.Object, func() error)
-}
-
 // webhooks creates an object of each dialect as a dry run, and checks that the webhooks have set its defaults.
 func webhooks(ctx context.Context, c *Cluster) (string, error) {
 	begin := time.Now()
-	for _, d := range c.Dialects {
-		t, is := d.(trial)
-		if !is {
-			continue
-		}
-		object, check := t.AdmissionTrial("anymesh-check-" + strings.ToLower(rand.Text()[:8]))
+	for _, d := range dialect.Implementing[dialect.Admission](c.Dialects) {
+		object, check := d.AdmissionTrial("anymesh-check-" + strings.ToLower(rand.Text()[:8]))
 		if err := c.Client.Create(ctx, object, client.DryRunAll); err != nil {
 			if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
 				return "", warn("missing permission to create a test object: %v", err)

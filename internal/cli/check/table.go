@@ -47,37 +47,19 @@ var common = []Check{
 		"Run anymesh lint on the manifests, or read the conditions of the objects. anymesh lint --explain CODE explains each code.", After, "CRDsInstalled", served},
 }
 
-// extended is a dialect with additional checks.
-type extended interface {
-	Checks() []dialect.Check
-}
-
-// hinting is a dialect with sidecar injection.
-type hinting interface {
-	Title() string
-	// InjectionHint tells how to enable injection for a namespace.
-	InjectionHint() string
-}
-
 // Checks lists every check, in the order in which they run: the common ones, then those of the dialects.
 func Checks(dialects []dialect.Dialect) []Check {
 	var out []Check
 	for _, c := range common {
 		if c.Code == "PodsInjected" {
-			for _, d := range dialects {
-				if h, is := d.(hinting); is {
-					c.Remedy += " With " + h.Title() + ", " + h.InjectionHint() + "."
-				}
+			for _, d := range dialect.Implementing[dialect.Injection](dialects) {
+				c.Remedy += " With " + d.Title() + ", " + d.InjectionHint() + "."
 			}
 		}
 		out = append(out, c)
 	}
-	for _, d := range dialects {
-		e, is := d.(extended)
-		if !is {
-			continue
-		}
-		for _, c := range e.Checks() {
+	for _, d := range dialect.Implementing[dialect.Checks](dialects) {
+		for _, c := range d.Checks() {
 			out = append(out, Check{
 				Code: Code(c.Code), Title: c.Title, Meaning: c.Meaning, Remedy: c.Remedy, Stage: Always,
 				Needs: "APIServerReachable",

@@ -14,7 +14,6 @@ import (
 	"anymesh.dev/anymesh/charts/valuesschema"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/objects/admission"
-	"anymesh.dev/anymesh/internal/objects/finalizers"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -46,37 +45,20 @@ type chartKind struct {
 	Validate   string `json:"validate,omitempty"`
 }
 
-// injecting is a dialect with sidecar injection.
-type injecting interface {
-	// InjectionSelector selects the namespaces of the injection webhook.
-	InjectionSelector() []metav1.LabelSelectorRequirement
-}
-
-// gated is a dialect with pod readiness gates that the control plane sets.
-type gated interface {
-	ReadinessGates() []dialect.ReadinessGate
-}
-
-// valued is a dialect with settings in the chart values.
-type valued interface {
-	// Values returns the default settings: a struct that encodes as a JSON object.
-	Values() any
-}
-
 // ChartDialects generates DialectsFile.
 func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 	var all []chartDialect
 	for _, d := range dialects {
-		_, admits := d.(admission.Dialect)
-		_, finalizes := d.(finalizers.Dialect)
-		_, set := d.(valued)
+		_, admits := d.(dialect.Admission)
+		_, finalizes := d.(dialect.Finalizers)
+		_, set := d.(dialect.Configurable)
 		out := chartDialect{Name: d.Name(), Finalizers: finalizes, Settings: set}
-		if g, is := d.(gated); is {
+		if g, is := d.(dialect.ReadinessGates); is {
 			for _, gate := range g.ReadinessGates() {
 				out.ReadinessGates = append(out.ReadinessGates, gate.Type)
 			}
 		}
-		if i, is := d.(injecting); is {
+		if i, is := d.(dialect.Injection); is {
 			out.InjectionSelector = i.InjectionSelector()
 		}
 		definitions, err := d.Definitions()
@@ -117,7 +99,7 @@ func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]by
 			return nil, fmt.Errorf("%s of the chart: %w", name, err)
 		}
 		for _, d := range dialects {
-			if v, is := d.(valued); is && values[d.Name()] == nil {
+			if v, is := d.(dialect.Configurable); is && values[d.Name()] == nil {
 				values[d.Name()] = v.Values()
 			}
 		}
@@ -129,7 +111,7 @@ func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]by
 		}
 		properties := values["properties"].(map[string]any)
 		for _, d := range dialects {
-			if _, is := d.(valued); is && properties[d.Name()] == nil {
+			if _, is := d.(dialect.Configurable); is && properties[d.Name()] == nil {
 				properties[d.Name()] = map[string]any{"type": "object"}
 			}
 		}

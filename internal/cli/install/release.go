@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/objects/finalizers"
 )
 
 // listLimit is the number of objects in one response.
@@ -43,11 +42,7 @@ func FinalizedName(o *metav1.PartialObjectMetadata) string {
 // the API server does not serve are skipped.
 func EachFinalized(ctx context.Context, c client.Client, dialects []dialect.Dialect,
 	each func(o *metav1.PartialObjectMetadata, ours []string) error) error {
-	for _, d := range dialects {
-		f, is := d.(finalizers.Dialect)
-		if !is {
-			continue
-		}
+	for _, d := range dialect.Implementing[dialect.Finalizers](dialects) {
 		definitions, err := d.Definitions()
 		if err != nil {
 			return err
@@ -56,7 +51,7 @@ func EachFinalized(ctx context.Context, c client.Client, dialects []dialect.Dial
 			kind := schema.GroupVersionKind{
 				Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.Kind,
 			}
-			if err := eachOfKind(ctx, c, kind, f.Finalizers(), each); err != nil {
+			if err := eachOfKind(ctx, c, kind, d.Finalizers(), each); err != nil {
 				return err
 			}
 		}

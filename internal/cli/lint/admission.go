@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -29,13 +28,9 @@ func admit(dialects []dialect.Dialect, objects []client.Object) ([]client.Object
 			labels[ns.Name] = ns.Labels
 		}
 	}
-	for _, d := range dialects {
-		rules, ok := d.(admission.Dialect)
-		if !ok {
-			continue
-		}
+	for _, rules := range dialect.Implementing[dialect.Admission](dialects) {
 		// OwnKinds orders a kind after the kinds that its admission reads, so that these have their defaults.
-		for _, kind := range dialect.OwnKinds(d) {
+		for _, kind := range dialect.OwnKinds(rules) {
 			for _, o := range byType[reflect.TypeOf(kind)] {
 				c := dialect.AdmissionContext{NamespaceLabels: labels[o.GetNamespace()]}
 				for _, read := range rules.AdmissionReads(o) {
@@ -44,7 +39,8 @@ func admit(dialects []dialect.Dialect, objects []client.Object) ([]client.Object
 				if o.GetUID() == "" {
 					refused = append(refused, refusals(o, rules.Default(nil, o, c))...)
 				}
-				refused = append(refused, refusals(o, rules.Validate(nil, o))...)
+				_, denial := rules.Validate(nil, o)
+				refused = append(refused, refusals(o, denial)...)
 			}
 		}
 	}

@@ -23,18 +23,10 @@ func compute(dialects []dialect.Dialect, objects []client.Object, o Options) (re
 	return refused, append(findings, dnsFindings(state)...)
 }
 
-// meshAssumer is a dialect whose objects have no other findings without their mesh.
-type meshAssumer interface {
-	// AssumeMeshes returns the meshes of objects that are not among them.
-	AssumeMeshes(objects []client.Object) []client.Object
-}
-
 func assumeMeshes(dialects []dialect.Dialect, objects []client.Object) []client.Object {
 	var out []client.Object
-	for _, d := range dialects {
-		if a, is := d.(meshAssumer); is {
-			out = append(out, a.AssumeMeshes(objects)...)
-		}
+	for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
+		out = append(out, d.AssumeMeshes(objects)...)
 	}
 	return out
 }

@@ -17,12 +17,6 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// selectorDialect is a dialect whose objects select pods of their namespace.
-type selectorDialect interface {
-	// PodSelector returns the selector of an object, and its path; nil if it has none.
-	PodSelector(object client.Object) (selector *metav1.LabelSelector, path string)
-}
-
 // podSelector is the selector of an object, with the pods of the files that it matches.
 type podSelector struct {
 	at       model.Origin
@@ -40,13 +34,9 @@ func podSelectors(dialects []dialect.Dialect, objects []client.Object) []podSele
 		}
 	}
 	var out []podSelector
-	for _, d := range dialects {
-		of, is := d.(selectorDialect)
-		if !is {
-			continue
-		}
+	for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
 		for _, o := range objects {
-			selector, path := of.PodSelector(o)
+			selector, path := d.PodSelector(o)
 			pods := byNamespace[o.GetNamespace()]
 			compiled, err := metav1.LabelSelectorAsSelector(selector)
 			if selector == nil || err != nil || len(pods) == 0 {

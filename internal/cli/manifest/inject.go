@@ -8,12 +8,6 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// proxyAssumer is a dialect whose gateways are pods with a container that becomes the proxy.
-type proxyAssumer interface {
-	// AssumeProxy reports whether injection changes a pod; namespace is nil for a Namespace that is not in the files.
-	AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool
-}
-
 // injected is the label value of pods that injection would change.
 const injected = "assumed"
 
@@ -30,8 +24,8 @@ func (s *Set) inject(dialects []dialect.Dialect) {
 		if !is || !fromTemplate(pod) {
 			continue
 		}
-		for _, d := range dialects {
-			if a, is := d.(proxyAssumer); is && a.AssumeProxy(pod, namespaces[pod.Namespace]) {
+		for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
+			if d.AssumeProxy(pod, namespaces[pod.Namespace]) {
 				pod.Labels = with(pod.Labels, sidecar.UUIDLabel, injected)
 				if pod.Annotations[sidecar.DNSAnnotation] == "" { // without it, a pod is older than the modes
 					pod.Annotations = with(pod.Annotations, sidecar.DNSAnnotation, string(model.DNSUnresolved))

@@ -10,12 +10,6 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// installer is a dialect that reads nothing unless a setting enables it.
-type installer interface {
-	// Installed returns the dialect with the setting, and the objects of the chart that its rules read.
-	Installed() (dialect.Dialect, []client.Object)
-}
-
 // Enable enables the dialects that documents need: those that read a kind of them which no other dialect reads. It
 // returns all dialects, the objects of the chart that are not in the documents, and what it assumes.
 func Enable(documents []*Document, dialects []dialect.Dialect) ([]dialect.Dialect, []client.Object, []string) {
@@ -23,7 +17,7 @@ func Enable(documents []*Document, dialects []dialect.Dialect) ([]dialect.Dialec
 	var assumptions []string
 	enabled := slices.Clone(dialects)
 	for i, d := range dialects {
-		optional, is := d.(installer)
+		optional, is := d.(dialect.Installed)
 		if !is {
 			continue
 		}

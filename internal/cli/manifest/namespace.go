@@ -14,14 +14,6 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// namespaceAssumer is a dialect that serves objects only in namespaces with certain labels.
-type namespaceAssumer interface {
-	// AssumeNamespace returns the assumed labels of a namespace that is not in the files, and the text of the
-	// assumption, or "".
-	AssumeNamespace(objects []client.Object, name string,
-		labels map[string]string) (assumed map[string]string, assumption string)
-}
-
 // Complete sets the name label of Namespaces, sets the sidecar class and the DNS mode of pods from their Namespace, and
 // the label of injection of pods of gateways,
 // adds missing Namespaces with the labels that dialects assume, assumes addresses of Services, and that the pods behind
@@ -51,12 +43,10 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 			continue
 		}
 		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: named(nil, name)}}
-		for _, d := range dialects {
-			if a, is := d.(namespaceAssumer); is {
-				if labels, assumption := a.AssumeNamespace(s.Objects, name, made.Labels); assumption != "" {
-					made.Labels = labels
-					s.Assumptions = append(s.Assumptions, assumption)
-				}
+		for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
+			if labels, assumption := d.AssumeNamespace(s.Objects, name, made.Labels); assumption != "" {
+				made.Labels = labels
+				s.Assumptions = append(s.Assumptions, assumption)
 			}
 		}
 		s.Objects = append(s.Objects, made)

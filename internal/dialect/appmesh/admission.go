@@ -36,12 +36,18 @@ func (Dialect) Default(before, object client.Object, c dialect.AdmissionContext)
 	return nil
 }
 
-// Validate returns the denial of an object, or nil; before is nil for a new object.
-func (Dialect) Validate(before, object client.Object) error {
+// Validate returns the denial of an object, or nil; before is nil for a new object. An admitted object that is not being
+// deleted has warnings about certificates and trust that no source of the mesh has.
+func (d Dialect) Validate(before, object client.Object) (warnings []string, denial error) {
 	if before == nil {
-		return ValidateCreate(object)
+		denial = ValidateCreate(object)
+	} else {
+		denial = ValidateUpdate(before, object)
 	}
-	return ValidateUpdate(before, object)
+	if denial == nil && object.GetDeletionTimestamp() == nil {
+		warnings = d.warnings(object)
+	}
+	return warnings, denial
 }
 
 // AdmissionTrial returns an object and a check of the created object. Creating the object as a dry run shows whether

@@ -14,10 +14,25 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // Dialect is the dialect with its settings.
 type Dialect struct{ Settings }
+
+// What the dialect is besides a dialect.
+var (
+	_ dialect.Configurable   = Dialect{}
+	_ dialect.Admission      = Dialect{}
+	_ dialect.Statuses       = Dialect{}
+	_ dialect.Finalizers     = Dialect{}
+	_ dialect.Injection      = Dialect{}
+	_ dialect.ReadinessGates = Dialect{}
+	_ dialect.Transforms     = Dialect{}
+	_ dialect.Checks         = Dialect{}
+	_ dialect.Manifests      = Dialect{}
+	_ dialect.ShortNames     = Dialect{}
+)
 
 // Name is the name of the folder.
 func (Dialect) Name() string { return "appmesh" }

@@ -26,9 +26,9 @@ func ownErrors(object client.Object) []model.Finding {
 	return Dialect{}.errorsOf(object, model.CodeInvalidField)
 }
 
-// Warnings returns the errors of an admitted object because of certificates and trust that no source of the mesh has:
+// warnings returns the errors of an admitted object because of certificates and trust that no source of the mesh has:
 // what they protect is not served.
-func (d Dialect) Warnings(object client.Object) []string {
+func (d Dialect) warnings(object client.Object) []string {
 	var out []string
 	for _, f := range d.errorsOf(object, model.CodeNoCertificate) {
 		out = append(out, f.Path+": "+f.Text)

@@ -28,6 +28,16 @@ import (
 // Dialect is the dialect with its settings.
 type Dialect struct{ Settings }
 
+// What the dialect is besides a dialect.
+var (
+	_ dialect.Configurable  = Dialect{}
+	_ dialect.Statuses      = Dialect{}
+	_ dialect.Injection     = Dialect{}
+	_ dialect.Transforms    = Dialect{}
+	_ dialect.Installed     = Dialect{}
+	_ dialect.OptionalKinds = Dialect{}
+)
+
 // Settings are the settings of the gateway.
 type Settings struct {
 	// TrustDomain is the trust domain of the gateway's identity.

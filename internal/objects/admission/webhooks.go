@@ -22,24 +22,6 @@ import (
 	"anymesh.dev/anymesh/internal/objects/patch"
 )
 
-// Dialect is a dialect whose objects are defaulted and validated when they are created and updated.
-type Dialect interface {
-	// Kinds returns an empty object of each kind that the dialect reads. Its own kinds have webhooks.
-	Kinds() []client.Object
-	// AdmissionReads returns an empty object of each kind that Default reads besides the object.
-	AdmissionReads(object client.Object) []client.Object
-	// Default sets defaults in place; before is nil for a new object. The error is the text of the denial.
-	Default(before, object client.Object, c dialect.AdmissionContext) error
-	// Validate returns the denial of an object, or nil; before is nil for a new object.
-	Validate(before, object client.Object) error
-}
-
-// warning is a dialect that tells the author of an admitted object what is not served as asked for.
-type warning interface {
-	// Warnings returns the warnings about an object, which the API server passes to the client.
-	Warnings(object client.Object) []string
-}
-
 // MutatePath and ValidatePath are the URL paths of a kind's webhooks, as kubebuilder names them.
 func MutatePath(gvk schema.GroupVersionKind) string { return "/mutate-" + suffix(gvk) }
 
@@ -73,11 +55,7 @@ type Options struct {
 
 // Handle adds the webhooks of the dialects that have admission to a mux. They answer from the cache.
 func Handle(mux *http.ServeMux, o Options) error {
-	for _, d := range o.Dialects {
-		rules, ok := d.(Dialect)
-		if !ok {
-			continue
-		}
+	for _, rules := range dialect.Implementing[dialect.Admission](o.Dialects) {
 		for _, empty := range dialect.OwnKinds(rules) {
 			gvk, err := apiutil.GVKForObject(empty, o.Scheme)
 			if err != nil {
@@ -94,7 +72,7 @@ func Handle(mux *http.ServeMux, o Options) error {
 // webhooks handles the webhooks of one kind.
 type webhooks struct {
 	Options
-	rules Dialect
+	rules dialect.Admission
 	gvk   schema.GroupVersionKind
 	empty client.Object
 }
@@ -164,13 +142,11 @@ func (w *webhooks) validate(_ context.Context, req admission.Request) admission.
 			return admission.Errored(http.StatusBadRequest, err)
 		}
 	}
-	if err := w.rules.Validate(before, object); err != nil {
-		return admission.Denied(err.Error())
+	warnings, denial := w.rules.Validate(before, object)
+	if denial != nil {
+		return admission.Denied(denial.Error())
 	}
-	if d, warns := w.rules.(warning); warns && object.GetDeletionTimestamp() == nil {
-		return admission.Allowed("").WithWarnings(d.Warnings(object)...)
-	}
-	return admission.Allowed("")
+	return admission.Allowed("").WithWarnings(warnings...)
 }
 
 // decode decodes an object like the API server: field names are case-sensitive, and duplicates are errors.

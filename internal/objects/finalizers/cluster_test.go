@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/engine"
 )
@@ -54,7 +55,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 			return under.Get(ctx, k, o, opts...)
 		}})
 	c.Reconciler = New(Options{
-		Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder,
+		Dialects: []dialect.Finalizers{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder,
 		FindingsChanged: func() { c.signals++ }, Log: slog.New(slog.DiscardHandler),
 	})
 	for _, o := range objects {

@@ -12,29 +12,15 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Dialect is a dialect whose objects have finalizers.
-type Dialect interface {
-	// Kinds returns an empty object of each kind that the dialect reads. Its own kinds may have finalizers.
-	Kinds() []client.Object
-	// Finalizers lists the finalizers that are removed: those of the former controller and of MemberFinalizer.
-	Finalizers() []string
-	// MemberFinalizer returns the finalizer that an object gets because its deletion waits for its members, or "" if
-	// its kind has no members. It depends on the kind only.
-	MemberFinalizer(o client.Object) string
-	// Owners returns the UIDs of the objects whose deletion waits for this one.
-	Owners(o client.Object) []types.UID
-}
-
 // decide returns the finalizers that an object has to have and, if its deletion must wait, the reason. members are the
 // objects that have it as an owner. An owner waits for its members. Finalizers of all other objects are removed
 // immediately, even if other objects refer to them.
-func decide(d Dialect, o client.Object, members []client.Object) (want []string, waits string) {
+func decide(d dialect.Finalizers, o client.Object, members []client.Object) (want []string, waits string) {
 	have, ours := o.GetFinalizers(), d.Finalizers()
 	if o.GetDeletionTimestamp() == nil {
 		if f := d.MemberFinalizer(o); f != "" && !slices.Contains(have, f) {

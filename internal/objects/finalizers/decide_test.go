@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
@@ -79,7 +80,7 @@ func TestDecide(t *testing.T) {
 		{"other finalizers", node("n", live, true, foreign), nil, []string{foreign}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := newIndex([]Dialect{appmesh.Dialect{}})
+			x := newIndex([]dialect.Finalizers{appmesh.Dialect{}})
 			for _, o := range append(c.others, c.object) {
 				x.set(o)
 			}

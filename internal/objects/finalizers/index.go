@@ -21,7 +21,7 @@ func keyOf(o client.Object) key { return key{reflect.TypeOf(o), client.ObjectKey
 
 // index holds the objects.
 type index struct {
-	dialects map[reflect.Type]Dialect
+	dialects map[reflect.Type]dialect.Finalizers
 	objects  map[key]client.Object
 	// owners are the objects that can have members, and members the number of members, by the UID of the owner.
 	owners  map[types.UID]key
@@ -32,8 +32,8 @@ type index struct {
 	terminating map[string]struct{}
 }
 
-func newIndex(dialects []Dialect) *index {
-	byType := map[reflect.Type]Dialect{}
+func newIndex(dialects []dialect.Finalizers) *index {
+	byType := map[reflect.Type]dialect.Finalizers{}
 	for _, d := range dialects {
 		for _, kind := range dialect.OwnKinds(d) {
 			byType[reflect.TypeOf(kind)] = d

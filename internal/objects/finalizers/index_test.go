@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
 // Of most objects, the index holds the object only: entries by UID are for owners.
 func TestIndexHoldsOwnersByUID(t *testing.T) {
-	x := newIndex([]Dialect{appmesh.Dialect{}})
+	x := newIndex([]dialect.Finalizers{appmesh.Dialect{}})
 	m := mesh(false)
 	x.set(m)
 	var nodes []client.Object

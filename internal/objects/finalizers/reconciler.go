@@ -37,7 +37,7 @@ const (
 // Options configure a Reconciler. All fields except Registerer are required.
 type Options struct {
 	// Dialects are the dialects whose objects are reconciled.
-	Dialects []Dialect
+	Dialects []dialect.Finalizers
 	// Client reads from the API server, not from a cache, and writes.
 	Client   client.Client
 	Recorder events.EventRecorder

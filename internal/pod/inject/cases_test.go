@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/model"
 )
@@ -54,7 +55,7 @@ func TestCases(t *testing.T) {
 }
 
 // configured returns the dialect with settings.
-func configured(t *testing.T, settings string) Dialect {
+func configured(t *testing.T, settings string) dialect.Injection {
 	t.Helper()
 	values, err := yaml.YAMLToJSON([]byte(settings))
 	if err != nil {
@@ -64,7 +65,7 @@ func configured(t *testing.T, settings string) Dialect {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.(Dialect)
+	return d.(dialect.Injection)
 }
 
 func runCase(t *testing.T, inputs map[string]string) (name, text string) {
@@ -84,7 +85,7 @@ func runCase(t *testing.T, inputs map[string]string) (name, text string) {
 	}
 	raw := asJSON(t, inputs["pod.yaml"])
 	webhook := newWebhook(p)
-	webhook.Dialects = []Dialect{configured(t, inputs["settings.yaml"])}
+	webhook.Dialects = []dialect.Injection{configured(t, inputs["settings.yaml"])}
 	if err := yaml.UnmarshalStrict([]byte(inputs["mesh.yaml"]), &webhook.Mesh.Sidecar); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -103,7 +104,7 @@ func (p fakeCluster) Namespace(name string) (*corev1.Namespace, bool) {
 
 func (p fakeCluster) Await(_ context.Context, _ string, try func() bool) { try() }
 
-func (p fakeCluster) SelectWorkload(Dialect, *corev1.Pod) (model.Workload, bool, error) {
+func (p fakeCluster) SelectWorkload(dialect.Injection, *corev1.Pod) (model.Workload, bool, error) {
 	if p.workload == nil {
 		return model.Workload{}, false, p.err
 	}
@@ -120,7 +121,7 @@ func front() *model.Workload {
 
 func newWebhook(p fakeCluster) *Webhook {
 	return &Webhook{
-		Dialects: []Dialect{appmesh.Dialect{}}, Cluster: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
+		Dialects: []dialect.Injection{appmesh.Dialect{}}, Cluster: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{
 			SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1",
 			SidecarDrivers: []sidecar.DriverSettings{

@@ -12,23 +12,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Dialect is a dialect whose workloads get sidecars by injection.
-type Dialect interface {
-	// Title is the display name of the dialect.
-	Title() string
-	// InjectionMode returns the injection mode for a pod and the labels of its namespace.
-	InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode
-	// NoWorkload returns the denial of a pod with injection enabled that no workload selects.
-	NoWorkload(pod *corev1.Pod) error
-	// PodOptions reads the sidecar options from the annotations of a pod. Errors name the annotation.
-	PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error)
-}
-
 // Cluster is the cached state of the cluster.
 type Cluster interface {
 	// SelectWorkload selects the workload of a new pod. It reports false if there is none; an error is the text of the
 	// denial.
-	SelectWorkload(d Dialect, pod *corev1.Pod) (model.Workload, bool, error)
+	SelectWorkload(d dialect.Injection, pod *corev1.Pod) (model.Workload, bool, error)
 	// Namespace returns a Namespace, which must not be modified.
 	Namespace(name string) (*corev1.Namespace, bool)
 	// Await calls try until it returns true: at once, and after each change of objects that the workload of a pod in the
@@ -38,7 +26,7 @@ type Cluster interface {
 
 // selection is the selected workload of a pod, with its dialect and the annotations of the pod's namespace.
 type selection struct {
-	dialect   Dialect
+	dialect   dialect.Injection
 	workload  model.Workload
 	namespace map[string]string
 }

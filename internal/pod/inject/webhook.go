@@ -24,7 +24,7 @@ import (
 // Webhook handles admission requests for new pods. All fields but KubeClient are required.
 type Webhook struct {
 	// Dialects are the dialects with injection, in order of evaluation.
-	Dialects []Dialect
+	Dialects []dialect.Injection
 	Cluster  Cluster
 	// Mesh has the settings of all drivers.
 	Mesh       *sidecar.MeshConfig

@@ -26,6 +26,17 @@ type Dialect struct {
 	values      values
 }
 
+// What the dialect is besides a dialect.
+var (
+	_ dialect.Configurable   = Dialect{}
+	_ dialect.Admission      = Dialect{}
+	_ dialect.Statuses       = Dialect{}
+	_ dialect.Finalizers     = Dialect{}
+	_ dialect.Injection      = Dialect{}
+	_ dialect.ReadinessGates = Dialect{}
+	_ dialect.Checks         = Dialect{}
+)
+
 // values are the Helm values of the dialect.
 type values struct {
 	Port int32 `json:"port"`

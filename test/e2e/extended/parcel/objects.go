@@ -1,6 +1,7 @@
 package parcel
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,14 +30,25 @@ func (d Dialect) Default(_, object client.Object, _ dialect.AdmissionContext) er
 }
 
 // Validate rejects changes of spec.app.
-func (Dialect) Validate(before, object client.Object) error {
+func (Dialect) Validate(before, object client.Object) (warnings []string, denial error) {
 	if before == nil {
-		return nil
+		return nil, nil
 	}
 	if was, is := before.(*VirtualService).Spec.App, object.(*VirtualService).Spec.App; was != is {
-		return fmt.Errorf("spec.app cannot change from %q to %q; create another VirtualService", was, is)
+		return nil, fmt.Errorf("spec.app cannot change from %q to %q; create another VirtualService", was, is)
 	}
-	return nil
+	return nil, nil
+}
+
+// AdmissionTrial returns a VirtualService without a host, and a check that it has one.
+func (Dialect) AdmissionTrial(name string) (client.Object, func() error) {
+	v := &VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}, Spec: Spec{App: name}}
+	return v, func() error {
+		if v.Spec.Host == "" {
+			return errors.New("admission did not set spec.host")
+		}
+		return nil
+	}
 }
 
 // StatusKinds returns the kind with a status.
