@@ -51,10 +51,11 @@ type Settings struct {
 
 // Configurable is a dialect that has settings, or pods with identities.
 type Configurable interface {
-	// Configure returns the dialect with its settings. trustDomain is not empty. values may be nil; Decode reads
-	// them.
-	Configure(trustDomain string, values json.RawMessage) (Dialect, error)
-	// Values returns the default settings: a struct that encodes as a JSON object.
+	// Configure returns the dialect with its settings, usually those of its name in s.Values, which Decode reads. The
+	// trust domain is not empty.
+	Configure(s Settings) (Dialect, error)
+	// Values returns the default settings: a struct that encodes as a JSON object, or nil if the chart has no value with
+	// the name of the dialect.
 	Values() any
 }
 
@@ -71,9 +72,11 @@ func Configured(s Settings) ([]Dialect, error) {
 		if !ok {
 			continue
 		}
-		configurable[d.Name()] = true
+		if c.Values() != nil {
+			configurable[d.Name()] = true
+		}
 		var err error
-		if out[i], err = c.Configure(s.TrustDomain, s.Values[d.Name()]); err != nil {
+		if out[i], err = c.Configure(s); err != nil {
 			return nil, fmt.Errorf("settings of dialect %s: %w", d.Name(), err)
 		}
 	}

@@ -98,6 +98,12 @@ func TestSettingsAreChecked(t *testing.T) {
 			`{"appmesh": {"sidecar": {"resources": {"limits": {"memory": "32MB"}}}}}`,
 			`settings of dialect appmesh: sidecar.resources.limits.memory: "32MB" is not a quantity`,
 		},
+		"value of another dialect": {
+			`{"gatewayapi": {}}`,
+			"settings of dialect gatewayapi: no such dialect with settings; dialects with settings: appmesh, ingress",
+		},
+		"gateway":       {`{"ingress": {"enabled": true, "gatewayAPI": {"enabled": true}}}`, ""},
+		"wrong gateway": {`{"ingress": {"gatewayAPI": {"enable": true}}}`, `settings of dialect ingress: json: unknown field "enable"`},
 		"wrong type": {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {

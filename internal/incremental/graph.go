@@ -2,6 +2,7 @@ package incremental
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -24,11 +25,12 @@ type Graph struct {
 	ambiguous   map[string]struct{}
 	failures    *Relation[FailureKey, Failure]
 	panics      []Panic // of the last run
+	shared      map[reflect.Type]any
 }
 
 // New creates a graph without relations and rules.
 func New() *Graph {
-	g := &Graph{ambiguous: map[string]struct{}{}}
+	g := &Graph{ambiguous: map[string]struct{}{}, shared: map[reflect.Type]any{}}
 	g.failures = newFailures(g)
 	return g
 }
@@ -38,6 +40,21 @@ func (g *Graph) SetOwner(owner string) { g.owner = owner }
 
 // Owner returns the owner that SetOwner has set.
 func (g *Graph) Owner() string { return g.owner }
+
+// Shared returns what rules of several owners share in a graph, for example relations with the rules between them. The
+// first call for a type makes it; the rules that make adds belong to owner.
+func Shared[T any](g *Graph, owner string, make func() T) T {
+	key := reflect.TypeFor[T]()
+	if known, has := g.shared[key]; has {
+		return known.(T)
+	}
+	before := g.owner
+	g.owner = owner
+	out := make()
+	g.owner = before
+	g.shared[key] = out
+	return out
+}
 
 // Evaluations returns the number of evaluations of all runs.
 func (g *Graph) Evaluations() uint64 { return g.evaluations }

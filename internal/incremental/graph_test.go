@@ -191,3 +191,29 @@ func TestEvaluationsPerChange(t *testing.T) {
 		})
 	}
 }
+
+// What owners share is made once, and its rules belong to another owner.
+func TestShared(t *testing.T) {
+	g := New()
+	type numbers struct{ *Relation[string, int] }
+	made := 0
+	of := func() numbers {
+		return Shared(g, "shared", func() numbers {
+			made++
+			r := NewRelation[string](g, "numbers", cmp.Compare[int], func(a, b int) bool { return a == b })
+			rule := NewRule(g, "rule")
+			Each(rule, r, struct{}{}, func(struct{}, string, []int) {})
+			return numbers{r}
+		})
+	}
+	for _, owner := range []string{"a", "b"} {
+		g.SetOwner(owner)
+		of()
+		if g.Owner() != owner {
+			t.Errorf("the owner is %s, want %s", g.Owner(), owner)
+		}
+	}
+	if made != 1 || g.rules[len(g.rules)-1].Name() != "shared: rule" {
+		t.Errorf("made %d times, last rule %s", made, g.rules[len(g.rules)-1].Name())
+	}
+}

@@ -51,8 +51,7 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 	for _, d := range dialects {
 		_, admits := d.(dialect.Admission)
 		_, finalizes := d.(dialect.Finalizers)
-		_, set := d.(dialect.Configurable)
-		out := chartDialect{Name: d.Name(), Finalizers: finalizes, Settings: set}
+		out := chartDialect{Name: d.Name(), Finalizers: finalizes, Settings: values(d) != nil}
 		if g, is := d.(dialect.ReadinessGates); is {
 			for _, gate := range g.ReadinessGates() {
 				out.ReadinessGates = append(out.ReadinessGates, gate.Type)
@@ -87,6 +86,14 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 		text...), nil
 }
 
+// values returns the default settings of a dialect in the chart value of its name; nil if there is no such value.
+func values(d dialect.Dialect) any {
+	if c, is := d.(dialect.Configurable); is {
+		return c.Values()
+	}
+	return nil
+}
+
 // withDialects adds dialects to a file of the chart: to the list of dialects, and their settings to the values and the
 // schema. Existing settings are kept. The schema gets the sidecar drivers of this program, too.
 func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]byte, error) {
@@ -94,31 +101,31 @@ func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]by
 	case DialectsFile:
 		return ChartDialects(dialects)
 	case "values.yaml":
-		values := map[string]any{}
-		if err := yaml.Unmarshal(content, &values); err != nil {
+		all := map[string]any{}
+		if err := yaml.Unmarshal(content, &all); err != nil {
 			return nil, fmt.Errorf("%s of the chart: %w", name, err)
 		}
 		for _, d := range dialects {
-			if v, is := d.(dialect.Configurable); is && values[d.Name()] == nil {
-				values[d.Name()] = v.Values()
+			if defaults := values(d); defaults != nil && all[d.Name()] == nil {
+				all[d.Name()] = defaults
 			}
 		}
-		return yaml.Marshal(values)
+		return yaml.Marshal(all)
 	case valuesschema.File:
-		values := map[string]any{}
-		if err := json.Unmarshal(content, &values); err != nil {
+		schema := map[string]any{}
+		if err := json.Unmarshal(content, &schema); err != nil {
 			return nil, fmt.Errorf("%s of the chart: %w", name, err)
 		}
-		properties := values["properties"].(map[string]any)
+		properties := schema["properties"].(map[string]any)
 		for _, d := range dialects {
-			if _, is := d.(dialect.Configurable); is && properties[d.Name()] == nil {
+			if values(d) != nil && properties[d.Name()] == nil {
 				properties[d.Name()] = map[string]any{"type": "object"}
 			}
 		}
 		if known := sidecar.Drivers(); len(known) > 0 {
-			values["$defs"].(map[string]any)[valuesschema.Class] = valuesschema.Names(known)
+			schema["$defs"].(map[string]any)[valuesschema.Class] = valuesschema.Names(known)
 		}
-		return json.Marshal(values)
+		return json.Marshal(schema)
 	}
 	return content, nil
 }

@@ -1,7 +1,6 @@
 package appmesh
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -109,9 +108,9 @@ func (Dialect) Values() any {
 }
 
 // Configure returns the dialect with settings in the format of the chart value.
-func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
+func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 	v := d.Values().(values)
-	if err := dialect.Decode(raw, &v); err != nil {
+	if err := dialect.Decode(s.Values[d.Name()], &v); err != nil {
 		return nil, err
 	}
 	if v.PanicThreshold > 100 {
@@ -139,7 +138,7 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 		return nil, err
 	}
 	return Dialect{Settings{
-		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
+		TrustDomain: s.TrustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
 		PanicThreshold: &v.PanicThreshold, AnyAddress: v.TCPAnyAddress, GatewayHealthCheck: v.GatewayHealthCheck, SDS: v.SDS, ACM: v.ACM,
 		Region: v.Region, Resources: resources, Tracing: v.Tracing, NoStatsTags: !v.Stats.TagsEnabled, Stats: v.Stats,
 		XRay: v.XRay,

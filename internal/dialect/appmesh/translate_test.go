@@ -41,8 +41,8 @@ func readCase(t testing.TB, path string) testCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trustDomain := cmp.Or(c.Settings.TrustDomain, dialect.DefaultTrustDomain)
-	d, err := appmesh.Dialect{}.Configure(trustDomain, c.Settings.Values["appmesh"])
+	c.Settings.TrustDomain = cmp.Or(c.Settings.TrustDomain, dialect.DefaultTrustDomain)
+	d, err := appmesh.Dialect{}.Configure(c.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,12 @@ package builtin
 import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/dialect/gatewayapi"
 	"anymesh.dev/anymesh/internal/dialect/ingress"
 )
 
 func init() {
 	dialect.Register(appmesh.Dialect{})
+	dialect.Register(gatewayapi.Dialect{})
 	dialect.Register(ingress.Dialect{})
 }

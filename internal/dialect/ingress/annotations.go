@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/model"
 )
 
 // annotations returns a path with the settings of the annotations. It reports false if one is invalid, or asks for a
 // protection that the gateway does not have: the Ingress is then not served.
-func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hostPath, bool) {
-	var out hostPath
+func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (gateway.Path, bool) {
+	var out gateway.Path
 	rewrite := &model.Rewrite{}
 	valid := true
 	for _, a := range []struct {
@@ -24,7 +25,7 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hos
 	}{
 		{api.RewritePrefix, func(v string) error {
 			prefix, err := api.ParseRewritePrefix(v)
-			rewrite.PathPrefix, out.rewrite = &prefix, rewrite
+			rewrite.PathPrefix, out.Rewrite = &prefix, rewrite
 			return err
 		}},
 		{api.RequestHeaders, func(v string) error {
@@ -32,22 +33,22 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hos
 			for _, h := range headers {
 				rewrite.Headers = append(rewrite.Headers, model.Header{Name: strings.ToLower(h.Name), Value: h.Value})
 			}
-			out.rewrite = rewrite
+			out.Rewrite = rewrite
 			return err
 		}},
 		{api.ReadTimeout, func(v string) error {
 			d, err := api.ParseTimeout(api.ReadTimeout, v)
-			out.timeouts.Idle = model.Duration(d)
+			out.Timeouts.Idle = model.Duration(d)
 			return err
 		}},
 		{api.SendTimeout, func(v string) error {
 			d, err := api.ParseTimeout(api.SendTimeout, v)
-			out.backend.sendTimeout = model.Duration(d)
+			out.Backend.SendTimeout = model.Duration(d)
 			return err
 		}},
 		{api.DefaultBackend, func(v string) error {
 			s, err := api.ParseDefaultBackend(v)
-			out.fallback = backend{service: types.NamespacedName{Namespace: o.Namespace, Name: s.Name}, number: s.Port}
+			out.Fallback = gateway.Backend{Service: types.NamespacedName{Namespace: o.Namespace, Name: s.Name}, Number: s.Port}
 			return err
 		}},
 	} {
@@ -60,8 +61,8 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hos
 			r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
 		}
 	}
-	if out.fallback != (backend{}) {
-		out.fallback.sendTimeout = out.backend.sendTimeout
+	if out.Fallback != (gateway.Backend{}) {
+		out.Fallback.SendTimeout = out.Backend.SendTimeout
 	}
 	return out, r.foreignAnnotations(o, at) && valid
 }

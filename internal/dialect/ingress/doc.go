@@ -1,27 +1,22 @@
-// Package ingress is the dialect of Ingresses: a gateway of this control plane serves those of its IngressClass, and
-// the HTTPRoutes of Gateways of its GatewayClass.
+// Package ingress is the dialect of Ingresses: the gateway of this control plane serves those of its IngressClass.
 //
-// In: IngressClasses, Ingresses with the annotations of package api/ingress, their Services and EndpointSlices, and the
-// pods of the gateway; GatewayClasses, Gateways, ListenerSets and HTTPRoutes, if a setting enables them. Out: the mesh
-// "ingress" with the gateway as its workload; a service for each host name, which the gateway reaches, with the paths
-// of all Ingresses and HTTPRoutes for the host; a destination for each port of a Service; for objects of Gateway API,
-// their state as membership. All functions are pure. The dialect reads nothing unless it is enabled.
+// In: IngressClasses, and Ingresses with the annotations of package api/ingress. Out: paths of hosts for package gateway,
+// and the addresses of the gateway as the status of Ingresses. The dialect also has the settings of the gateway, and
+// injects its proxy. All functions are pure. The dialect reads nothing unless it is enabled.
 package ingress
 
 import (
-	"encoding/json"
-
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -30,24 +25,18 @@ type Dialect struct{ Settings }
 
 // What the dialect is besides a dialect.
 var (
-	_ dialect.Configurable  = Dialect{}
-	_ dialect.Statuses      = Dialect{}
-	_ dialect.Injection     = Dialect{}
-	_ dialect.Transforms    = Dialect{}
-	_ dialect.Installed     = Dialect{}
-	_ dialect.OptionalKinds = Dialect{}
+	_ dialect.Configurable = Dialect{}
+	_ dialect.Statuses     = Dialect{}
+	_ dialect.Injection    = Dialect{}
+	_ dialect.Transforms   = Dialect{}
+	_ dialect.Installed    = Dialect{}
 )
 
-// Settings are the settings of the gateway.
+// Settings are the settings of the dialect.
 type Settings struct {
-	// TrustDomain is the trust domain of the gateway's identity.
-	TrustDomain string
+	Gateway gateway.Settings
 	// Enabled reads Ingresses and runs the gateway.
 	Enabled bool
-	// GatewayAPI reads the kinds of Gateway API. It has no effect unless Enabled is true.
-	GatewayAPI bool
-	// Namespace is the namespace of the gateway's pods. No other pod becomes a gateway.
-	Namespace string
 }
 
 // values are the settings in the format of the chart value. The chart uses the other fields.
@@ -80,7 +69,8 @@ type values struct {
 	PodLabels         map[string]string `json:"podLabels"`
 	PodAnnotations    map[string]string `json:"podAnnotations"`
 
-	GatewayAPI struct {
+	// OtherAPI has the settings of another dialect that the gateway serves.
+	OtherAPI struct {
 		Enabled bool `json:"enabled"`
 	} `json:"gatewayAPI"`
 	DefaultClass bool                        `json:"defaultClass"`
@@ -93,18 +83,10 @@ func (Dialect) Name() string { return "ingress" }
 // Title is the display name.
 func (Dialect) Title() string { return "Ingress" }
 
-// AddToScheme adds the kinds of Kubernetes and of Gateway API.
-func (Dialect) AddToScheme(s *runtime.Scheme) error {
-	if err := networkingv1.AddToScheme(s); err != nil {
-		return err
-	}
-	if err := gatewayv1.Install(s); err != nil {
-		return err
-	}
-	return discoveryv1.AddToScheme(s)
-}
+// AddToScheme adds none: the kinds are those of Kubernetes.
+func (Dialect) AddToScheme(*runtime.Scheme) error { return nil }
 
-// Definitions returns none: others install the kinds of Gateway API.
+// Definitions returns none.
 func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) { return nil, nil }
 
 // Kinds returns an empty object of each kind that the rules read. A dialect that is not enabled reads none.
@@ -112,34 +94,15 @@ func (d Dialect) Kinds() []client.Object {
 	if !d.Enabled {
 		return nil
 	}
-	out := []client.Object{
-		&corev1.Namespace{}, &corev1.Pod{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &networkingv1.IngressClass{},
-		&networkingv1.Ingress{},
-	}
-	if d.GatewayAPI {
-		out = append(out, gatewayKinds()...)
-	}
-	return out
+	return append(gateway.Kinds(), &networkingv1.IngressClass{}, &networkingv1.Ingress{})
 }
 
-// gatewayKinds returns an empty object of each kind of Gateway API.
-func gatewayKinds() []client.Object {
-	return []client.Object{
-		&gatewayv1.GatewayClass{}, &gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, &gatewayv1.HTTPRoute{},
-	}
-}
-
-// OptionalKinds returns the kinds that the cluster may not have.
-func (d Dialect) OptionalKinds() []client.Object {
-	if !d.Enabled || !d.GatewayAPI {
-		return nil
-	}
-	return gatewayKinds()
-}
+// Transforms returns the transforms of cached objects that the gateway reads.
+func (Dialect) Transforms() map[client.Object]cache.TransformFunc { return gateway.Transforms() }
 
 // Values returns the default Helm values.
 func (Dialect) Values() any {
-	v := values{Namespace: "anymesh-gateway", Replicas: 1}
+	v := values{Namespace: gateway.DefaultNamespace, Replicas: 1}
 	v.Service.Type, v.Service.Annotations = "LoadBalancer", map[string]string{}
 	v.Autoscaling.MinReplicas, v.Autoscaling.MaxReplicas, v.Autoscaling.TargetCPU = 2, 10, 70
 	v.PodDisruptionBudget.MaxUnavailable = intstr.FromInt32(1)
@@ -154,37 +117,12 @@ func (Dialect) Values() any {
 }
 
 // Configure returns the dialect with the given Helm values.
-func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
+func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 	v := d.Values().(values)
-	if err := dialect.Decode(raw, &v); err != nil {
+	if err := dialect.Decode(s.Values[d.Name()], &v); err != nil {
 		return nil, err
 	}
-	return Dialect{Settings{TrustDomain: trustDomain, Enabled: v.Enabled, GatewayAPI: v.GatewayAPI.Enabled, Namespace: v.Namespace}}, nil
-}
-
-// mesh is the name of the mesh of the gateway.
-const mesh = "ingress"
-
-// The gateway listens on these ports, for HTTP and for HTTPS. Its Service maps 80 and 443 to them.
-const (
-	httpPort  = 8080
-	httpsPort = 8443
-)
-
-// gatewayKey is the key of the workload.
-var gatewayKey = model.Key{Mesh: mesh, Name: "gateway"}
-
-// gatewayName is the name of the gateway's Deployment, and the value of gatewayLabel on its pods and its namespace.
-const (
-	gatewayName  = "anymesh-gateway"
-	gatewayLabel = "anymesh.dev/gateway"
-)
-
-// gatewayOrigin is the origin of the gateway.
-func (d Dialect) gatewayOrigin() model.Origin {
-	return model.NewOrigin(model.ObjectRef{
-		Group: "apps", Kind: "Deployment", Namespace: d.Namespace, Name: gatewayName,
-	})
+	return Dialect{Settings{gateway.Settings{TrustDomain: s.TrustDomain, Namespace: v.Namespace}, v.Enabled}}, nil
 }
 
 func originOf(group, kind string, o metav1.Object, created int64) model.Origin {

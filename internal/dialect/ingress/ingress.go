@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -29,11 +30,10 @@ func emitClass(classes *incremental.Emitter[allKey, servedClass], id types.Names
 // ingressRule translates Ingresses.
 type ingressRule struct {
 	classes   *incremental.Reader[allKey, servedClass]
-	addresses *incremental.Reader[allKey, string]
-	paths     *incremental.Emitter[string, hostPath]
-	secured   *incremental.Emitter[allKey, model.HostCertificate]
-	used      *incremental.Emitter[backend, model.ObjectRef]
-	members   members
+	addresses gateway.Addresses
+	hosts     gateway.Hosts
+	members   *incremental.Emitter[model.ObjectRef, string]
+	states    *incremental.Emitter[model.ObjectRef, addresses]
 	findings  store.Output[model.ObjectRef, model.Finding]
 }
 
@@ -47,7 +47,8 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 		return
 	}
 	at := originOf(networkingv1.GroupName, "Ingress", o, store.CreatedAt(o))
-	r.members.emit(at.Object(), state{addresses: distinct(r.addresses.Read(allKey{}))})
+	r.members.Emit(at.Object(), gateway.Mesh)
+	r.states.Emit(at.Object(), r.addresses.Read())
 	settings, ok := r.annotations(o, at)
 	if !ok {
 		return
@@ -74,7 +75,7 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 			if secured && secret == "" {
 				break // what has to be protected is not served without protection
 			}
-			entry.secret, entry.origin = secret, at.At(fmt.Sprintf("%s.http.paths[%d]", path, j))
+			entry.Secret, entry.Origin = secret, at.At(fmt.Sprintf("%s.http.paths[%d]", path, j))
 			r.path(host, entry, o.Namespace, p)
 		}
 	}
@@ -92,27 +93,20 @@ func (r *ingressRule) served(o *networkingv1.Ingress) bool {
 }
 
 // path adds a path of a host.
-func (r *ingressRule) path(host string, entry hostPath, namespace string, p networkingv1.HTTPIngressPath) {
-	entry.path = model.StringMatch{Kind: model.PathPrefix, Value: cmp.Or(strings.TrimRight(p.Path, "/"), "/")}
+func (r *ingressRule) path(host string, entry gateway.Path, namespace string, p networkingv1.HTTPIngressPath) {
+	entry.Match = model.StringMatch{Kind: model.PathPrefix, Value: cmp.Or(strings.TrimRight(p.Path, "/"), "/")}
 	if p.PathType != nil && *p.PathType == networkingv1.PathTypeExact {
-		entry.path = model.StringMatch{Kind: model.Exact, Value: p.Path}
+		entry.Match = model.StringMatch{Kind: model.Exact, Value: p.Path}
 	}
 	service := p.Backend.Service
 	if service == nil {
-		r.report(entry.origin.At(entry.origin.Path+".backend.resource"), model.CodeFieldNotImplemented,
+		r.report(entry.Origin.At(entry.Origin.Path+".backend.resource"), model.CodeFieldNotImplemented,
 			"only Services are served; requests get status 404")
 		return
 	}
-	entry.backend = backend{
-		types.NamespacedName{Namespace: namespace, Name: service.Name}, service.Port.Number, service.Port.Name,
-		entry.backend.sendTimeout,
-	}
-	for _, b := range []backend{entry.backend, entry.fallback} {
-		if b != (backend{}) {
-			r.used.Emit(b, entry.origin.Object())
-		}
-	}
-	r.paths.Emit(host, entry)
+	entry.Backend.Service = types.NamespacedName{Namespace: namespace, Name: service.Name}
+	entry.Backend.Number, entry.Backend.Name = service.Port.Number, service.Port.Name
+	r.hosts.Serve(host, entry)
 }
 
 // certificates returns the Secrets of the hosts with TLS, and adds their certificates. The Secret of a host is empty if
@@ -136,12 +130,7 @@ func (r *ingressRule) certificates(o *networkingv1.Ingress, at model.Origin) map
 			if out[host] = tls.SecretName; tls.SecretName == "" || host == "" {
 				continue
 			}
-			r.secured.Emit(allKey{}, model.HostCertificate{
-				Hosts: []string{host}, Origin: at.At(path),
-				Certificate: model.Certificate{Secret: model.Secret{
-					Provider: model.ProviderKubernetes, Name: o.Namespace + "/" + tls.SecretName,
-				}},
-			})
+			r.hosts.Secure(host, o.Namespace+"/"+tls.SecretName, at.At(path))
 		}
 	}
 	return out

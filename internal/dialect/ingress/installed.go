@@ -8,20 +8,21 @@ import (
 
 	api "anymesh.dev/anymesh/api/ingress"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/gateway"
 )
 
 // Installed returns the dialect as the Helm value ingress.enabled configures it, with the objects of the chart that its
 // rules read, for manifests without a cluster.
 func (d Dialect) Installed() (dialect.Dialect, []client.Object) {
 	d.Enabled = true
-	if d.Namespace == "" {
-		d.Namespace = d.Values().(values).Namespace
+	if d.Gateway.Namespace == "" {
+		d.Gateway.Namespace = d.Values().(values).Namespace
 	}
-	if d.TrustDomain == "" {
-		d.TrustDomain = dialect.DefaultTrustDomain
+	if d.Gateway.TrustDomain == "" {
+		d.Gateway.TrustDomain = dialect.DefaultTrustDomain
 	}
 	return d, []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.Namespace, Labels: map[string]string{gatewayLabel: gatewayName}}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.Gateway.Namespace, Labels: map[string]string{gateway.Label: gateway.Name}}},
 		&networkingv1.IngressClass{
 			ObjectMeta: metav1.ObjectMeta{Name: api.Class}, Spec: networkingv1.IngressClassSpec{Controller: api.Controller},
 		},

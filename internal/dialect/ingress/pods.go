@@ -6,11 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/store"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -21,28 +20,23 @@ const gatewayContainer = "proxy"
 // InjectionSelector selects the namespace of the gateway.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 	return []metav1.LabelSelectorRequirement{
-		{Key: gatewayLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{gatewayName}},
+		{Key: gateway.Label, Operator: metav1.LabelSelectorOpIn, Values: []string{gateway.Name}},
 	}
 }
 
 // InjectionMode requires injection for the pods of the gateway, so that none runs without its proxy while a control
 // plane with other settings is replaced. Other pods do not change.
 func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
-	if pod.Labels[gatewayLabel] == gatewayName && namespaceLabels[gatewayLabel] == gatewayName {
+	if pod.Labels[gateway.Label] == gateway.Name && namespaceLabels[gateway.Label] == gateway.Name {
 		return dialect.InjectionEnabled
 	}
 	return dialect.InjectionDisabled
 }
 
-// isGateway reports whether a pod with labels, in a namespace, is a pod of the gateway.
-func (d Dialect) isGateway(labels labels.Labels, namespace string) bool {
-	return d.Enabled && namespace == d.Namespace && labels.Get(gatewayLabel) == gatewayName
-}
-
 // NoWorkload returns the denial of a pod of the gateway by a control plane that does not run the gateway.
 func (d Dialect) NoWorkload(pod *corev1.Pod) error {
 	return fmt.Errorf("this control plane runs no gateway in namespace %s: its settings are ingress.enabled %v and "+
-		"ingress.namespace %s; the pod is created again after an update", pod.Namespace, d.Enabled, d.Namespace)
+		"ingress.namespace %s; the pod is created again after an update", pod.Namespace, d.Enabled, d.Gateway.Namespace)
 }
 
 // InjectionHint tells users how the gateway gets its proxy.
@@ -60,17 +54,5 @@ func (Dialect) WorkloadReads() []client.Object { return []client.Object{&corev1.
 
 // SelectWorkload returns the gateway for its pods.
 func (d Dialect) SelectWorkload(_ []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
-	return gatewayKey, d.isGateway(labels.Set(pod.Labels), namespace), nil
-}
-
-// gatewayPodRule adds the pods of the gateway.
-type gatewayPodRule struct {
-	Dialect
-	endpoints store.Output[model.Instance, model.Endpoint]
-}
-
-func (r *gatewayPodRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
-	if pod := all[0]; r.isGateway(pod.Labels, pod.Namespace()) && !pod.Terminated {
-		r.endpoints.Emit(store.EndpointOf(pod, gatewayKey, r.TrustDomain))
-	}
+	return gateway.Key, d.Enabled && d.Gateway.Includes(labels.Set(pod.Labels), namespace), nil
 }

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -61,7 +62,9 @@ func configured(t *testing.T, settings string) dialect.Injection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := appmesh.Dialect{}.Configure("cluster.local", values)
+	d, err := appmesh.Dialect{}.Configure(dialect.Settings{
+		TrustDomain: "cluster.local", Values: map[string]json.RawMessage{"appmesh": values},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"anymesh.dev/anymesh/api/gatewayapi"
 	"anymesh.dev/anymesh/internal/trait/provider"
 )
 
@@ -35,8 +34,9 @@ func attach(route provider.Route, reader provider.Reader) (attachment, *provider
 	a := attachment{gateway: gateway}
 	var plain []gatewayv1.ParentReference
 	for _, l := range gateway.Spec.Listeners {
-		if l.Protocol == gatewayv1.HTTPProtocolType && fitsHost(l.Hostname, route.Host) &&
-			allowsRoutes(l.AllowedRoutes, gateway.Namespace, route.Namespace, reader) {
+		httpRoutes, _ := gatewayapi.RouteKinds(l.AllowedRoutes)
+		if l.Protocol == gatewayv1.HTTPProtocolType && gatewayapi.ServesHost(l.Hostname, route.Host) && httpRoutes &&
+			gatewayapi.RouteNamespaces(gateway.Namespace, l.AllowedRoutes).Allow(route.Namespace, labelsOf(reader)) {
 			plain = append(plain, parent("Gateway", gateway.Namespace, gateway.Name, l.Name))
 		}
 	}
@@ -98,14 +98,7 @@ func allowsSets(route provider.Route, gateway *gatewayv1.Gateway, reader provide
 		return &provider.Reason{Reason: "NotInstalled", Message: "the cluster does not have the kind ListenerSet of " +
 			"gateway.networking.k8s.io/v1, which the host needs for its listener; install a newer version of Gateway API"}
 	}
-	from, selector := gatewayv1.NamespacesFromNone, (*metav1.LabelSelector)(nil)
-	if allowed := gateway.Spec.AllowedListeners; allowed != nil && allowed.Namespaces != nil {
-		selector = allowed.Namespaces.Selector
-		if allowed.Namespaces.From != nil {
-			from = *allowed.Namespaces.From
-		}
-	}
-	if allows(from, selector, gateway.Namespace, route.Namespace, reader) {
+	if gatewayapi.SetNamespaces(gateway).Allow(route.Namespace, labelsOf(reader)) {
 		return nil
 	}
 	return notAllowed(route, gateway)
@@ -131,38 +124,13 @@ func takes(gateway *gatewayv1.Gateway, host string) bool {
 	})
 }
 
-// allowsRoutes reports whether a listener allows HTTPRoutes of a namespace.
-func allowsRoutes(allowed *gatewayv1.AllowedRoutes, own, namespace string, reader provider.Reader) bool {
-	from, selector := gatewayv1.NamespacesFromSame, (*metav1.LabelSelector)(nil)
-	if allowed == nil {
-		return allows(from, selector, own, namespace, reader)
-	}
-	if len(allowed.Kinds) > 0 && !slices.ContainsFunc(allowed.Kinds, func(k gatewayv1.RouteGroupKind) bool {
-		return k.Kind == "HTTPRoute" && (k.Group == nil || *k.Group == gatewayv1.GroupName)
-	}) {
-		return false
-	}
-	if allowed.Namespaces != nil {
-		selector = allowed.Namespaces.Selector
-		if allowed.Namespaces.From != nil {
-			from = *allowed.Namespaces.From
-		}
-	}
-	return allows(from, selector, own, namespace, reader)
-}
-
-// allows reports whether a selection of namespaces, by an object in the namespace own, has a namespace.
-func allows(from gatewayv1.FromNamespaces, selector *metav1.LabelSelector, own, namespace string,
-	reader provider.Reader) bool {
-	switch from {
-	case gatewayv1.NamespacesFromAll:
-		return true
-	case gatewayv1.NamespacesFromSame:
-		return own == namespace
-	case gatewayv1.NamespacesFromSelector:
+// labelsOf returns a function that reads the labels of a namespace.
+func labelsOf(reader provider.Reader) func(string) (map[string]string, bool) {
+	return func(namespace string) (map[string]string, bool) {
 		object := reader.Get(provider.NamespaceKind, "", namespace)
-		matcher, err := metav1.LabelSelectorAsSelector(selector)
-		return object != nil && err == nil && matcher.Matches(labels.Set(object.GetLabels()))
+		if object == nil {
+			return nil, false
+		}
+		return object.GetLabels(), true
 	}
-	return false
 }

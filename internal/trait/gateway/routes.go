@@ -131,13 +131,4 @@ func parent(kind gatewayv1.Kind, namespace, name string, section gatewayv1.Secti
 	}
 }
 
-// fitsHost reports whether a listener with a host name, which may be nil or begin with "*.", serves a host.
-func fitsHost(pattern *gatewayv1.Hostname, host string) bool {
-	if pattern == nil || *pattern == "" || string(*pattern) == host {
-		return true
-	}
-	suffix, wildcard := strings.CutPrefix(string(*pattern), "*")
-	return wildcard && strings.HasSuffix(host, suffix) && len(host) > len(suffix)
-}
-
 func pointer[T any](v T) *T { return &v }

@@ -2,7 +2,6 @@ package parcel
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,10 +72,10 @@ func (Dialect) Kinds() []client.Object {
 func (Dialect) Values() any { return values{Port: 8080} }
 
 // Configure returns the dialect with the given Helm values.
-func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
+func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 	v := d.Values().(values)
-	if err := dialect.Decode(raw, &v); err != nil {
+	if err := dialect.Decode(s.Values[d.Name()], &v); err != nil {
 		return nil, err
 	}
-	return Dialect{trustDomain: trustDomain, values: v}, nil
+	return Dialect{trustDomain: s.TrustDomain, values: v}, nil
 }

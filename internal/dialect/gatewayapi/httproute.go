@@ -1,4 +1,4 @@
-package ingress
+package gatewayapi
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	attach "anymesh.dev/anymesh/api/gatewayapi"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -20,9 +22,7 @@ type httpRouteRule struct {
 	listeners  *incremental.Reader[parentKey, attachedTo]
 	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
 	services   *incremental.Reader[types.NamespacedName, *corev1.Service]
-	paths      *incremental.Emitter[string, hostPath]
-	secured    *incremental.Emitter[allKey, model.HostCertificate]
-	used       *incremental.Emitter[backend, model.ObjectRef]
+	hosts      gateway.Hosts
 	attached   *incremental.Emitter[listenerKey, model.ObjectRef]
 	members    members
 	findings   store.Output[model.ObjectRef, model.Finding]
@@ -39,7 +39,7 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 	if o.DeletionTimestamp != nil {
 		return
 	}
-	at := originOf(gatewayv1.GroupName, "HTTPRoute", o, store.CreatedAt(o))
+	at := originOf("HTTPRoute", o)
 	paths, unsupported := routePaths(o, at)
 	resolved := r.resolve(o)
 	var state state
@@ -63,15 +63,12 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 	}
 	for on := range hosts {
 		for _, p := range paths {
-			p.port = on.port
-			if p.redirect != nil {
-				to := *p.redirect
-				to.Host, p.redirect = cmp.Or(to.Host, on.host), &to
+			p.Port = on.port
+			if p.Redirect != nil {
+				to := *p.Redirect
+				to.Host, p.Redirect = cmp.Or(to.Host, on.host), &to
 			}
-			for _, b := range p.split {
-				r.used.Emit(b.backend, at.Object())
-			}
-			r.paths.Emit(on.host, p)
+			r.hosts.Serve(on.host, p)
 		}
 	}
 }
@@ -86,7 +83,7 @@ func (r *httpRouteRule) attach(o *gatewayv1.HTTPRoute, index int, key parentKey,
 		if ref.SectionName != nil && *ref.SectionName != l.section || ref.Port != nil && *ref.Port != l.number {
 			continue
 		}
-		if !l.routes.has(o.Namespace, r.namespaces) {
+		if !l.routes.Allow(o.Namespace, labelsOf(r.namespaces)) {
 			if reason == gatewayv1.RouteReasonNoMatchingParent {
 				reason, text = gatewayv1.RouteReasonNotAllowedByListeners, "the listener does not allow the namespace"
 			}
@@ -99,17 +96,14 @@ func (r *httpRouteRule) attach(o *gatewayv1.HTTPRoute, index int, key parentKey,
 		}
 		for _, h := range o.Spec.Hostnames {
 			host := strings.ToLower(string(h))
-			if !l.fits(host) || unsupported != "" {
+			if !attach.ServesHost(l.host, host) || unsupported != "" {
 				continue
 			}
 			attached = true
 			hosts[served{host, l.port}] = true
 			r.attached.Emit(listenerKey{key, l.section}, at.Object())
 			if l.secret != "" {
-				r.secured.Emit(allKey{}, model.HostCertificate{
-					Hosts: []string{host}, Origin: at.At(fmt.Sprintf("spec.parentRefs[%d]", index)),
-					Certificate: model.Certificate{Secret: model.Secret{Provider: model.ProviderKubernetes, Name: l.secret}},
-				})
+				r.hosts.Secure(host, l.secret, at.At(fmt.Sprintf("spec.parentRefs[%d]", index)))
 			}
 		}
 		if !attached {

@@ -1,4 +1,4 @@
-package ingress
+package gateway
 
 import (
 	"unique"
@@ -12,7 +12,7 @@ import (
 
 // Transforms returns the transforms of cached objects. A cluster has an EndpointSlice for each Service, with an
 // endpoint for each of its pods.
-func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
+func Transforms() map[client.Object]cache.TransformFunc {
 	return map[client.Object]cache.TransformFunc{&discoveryv1.EndpointSlice{}: trimSlice}
 }
 

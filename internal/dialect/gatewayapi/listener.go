@@ -1,4 +1,4 @@
-package ingress
+package gatewayapi
 
 import (
 	"cmp"
@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	attach "anymesh.dev/anymesh/api/gatewayapi"
+	"anymesh.dev/anymesh/internal/gateway"
 )
 
 // parentKey is a Gateway or a ListenerSet.
@@ -24,10 +27,10 @@ type attachedTo struct {
 	// number is the port for clients, port that of the gateway's pods.
 	number gatewayv1.PortNumber
 	port   uint16
-	host   string // empty, exact, or a suffix after "*"
+	host   *gatewayv1.Hostname
 	// secret is the Secret with the certificate, empty for plain HTTP.
 	secret string
-	routes namespaceSelection
+	routes attach.Namespaces
 	// accepted and resolved are its conditions. It serves only if served is true.
 	accepted, resolved condition
 	served             bool
@@ -37,20 +40,10 @@ func (l attachedTo) compare(other attachedTo) int {
 	return cmp.Or(cmp.Compare(l.index, other.index), strings.Compare(string(l.section), string(other.section)))
 }
 
-// fits reports whether the listener serves a host.
-func (l attachedTo) fits(host string) bool {
-	if l.host == "" || l.host == host {
-		return true
-	}
-	suffix, wildcard := strings.CutPrefix(l.host, "*")
-	return wildcard && strings.HasSuffix(host, suffix) && len(host) > len(suffix)
-}
-
 // newListener checks a listener of a Gateway or ListenerSet in a namespace.
 func newListener(namespace string, index int, l gatewayv1.Listener) attachedTo {
-	out := attachedTo{index: index, section: l.Name, number: l.Port, routes: routeNamespaces(namespace, l.AllowedRoutes)}
-	if l.Hostname != nil {
-		out.host = strings.ToLower(string(*l.Hostname))
+	out := attachedTo{
+		index: index, section: l.Name, number: l.Port, host: l.Hostname, routes: attach.RouteNamespaces(namespace, l.AllowedRoutes),
 	}
 	field := fmt.Sprintf("spec.listeners[%d]", index)
 	out.accepted = yes(gatewayv1.ListenerConditionAccepted, gatewayv1.ListenerReasonAccepted)
@@ -68,16 +61,16 @@ func newListener(namespace string, index int, l gatewayv1.Listener) attachedTo {
 	case l.Protocol == gatewayv1.HTTPSProtocolType && l.Port != 443:
 		refuse(gatewayv1.ListenerReasonPortUnavailable, ".port: the gateway serves HTTPS on port 443 only")
 	}
-	out.port = httpPort
+	out.port = gateway.HTTPPort
 	if l.Protocol == gatewayv1.HTTPSProtocolType {
-		out.port = httpsPort
+		out.port = gateway.HTTPSPort
 		out.terminate(namespace, field, l.TLS, refuse)
 	} else if l.TLS != nil {
 		refuse(gatewayv1.ListenerReasonUnsupportedValue, ".tls: only listeners with the protocol HTTPS have it")
 	}
 	out.served = out.accepted.True && out.resolved.True
-	if others, takes := otherKinds(l.AllowedRoutes); others {
-		out.served = out.served && takes
+	if httpRoutes, others := attach.RouteKinds(l.AllowedRoutes); others {
+		out.served = out.served && httpRoutes
 		if out.resolved.True { // a fault of the certificate comes first
 			out.resolved = no(gatewayv1.ListenerConditionResolvedRefs, gatewayv1.ListenerReasonInvalidRouteKinds,
 				field+".allowedRoutes.kinds: the only kind is HTTPRoute")
@@ -112,19 +105,4 @@ func (l *attachedTo) terminate(namespace, field string, tls *gatewayv1.ListenerT
 	default:
 		l.secret = namespace + "/" + string(ref.Name)
 	}
-}
-
-// otherKinds reports whether a listener allows kinds besides HTTPRoute, and whether it allows HTTPRoutes.
-func otherKinds(allowed *gatewayv1.AllowedRoutes) (others, takes bool) {
-	if allowed == nil || len(allowed.Kinds) == 0 {
-		return false, true
-	}
-	for _, k := range allowed.Kinds {
-		if k.Kind == "HTTPRoute" && (k.Group == nil || *k.Group == gatewayv1.GroupName) {
-			takes = true
-		} else {
-			others = true
-		}
-	}
-	return others, takes
 }

@@ -1,4 +1,4 @@
-package ingress
+package gateway
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func (r *sliceRule) evaluate(id types.NamespacedName, all []*discoveryv1.Endpoin
 		}
 		for _, e := range slice.Endpoints {
 			r.endpoint(id, e, model.Endpoint{
-				Workload: model.Key{Mesh: mesh, Name: service.String()}, Port: uint16(*p.Port),
+				Workload: model.Key{Mesh: Mesh, Name: service.String()}, Port: uint16(*p.Port),
 				Groups: []string{group(service, deref(p.Name))},
 			})
 		}
@@ -73,35 +73,35 @@ func deref(name *string) string {
 // group names the endpoints of a port of a Service.
 func group(service types.NamespacedName, port string) string { return service.String() + ":" + port }
 
-// backendRule makes destinations of the ports that Ingresses name.
+// backendRule makes destinations of the ports that paths name.
 type backendRule struct {
-	Dialect
+	Settings
 	services     *incremental.Reader[types.NamespacedName, *corev1.Service]
 	ready        *incremental.Reader[string, struct{}]
 	pods         *incremental.Reader[string, podPort]
 	endpoints    *incremental.Reader[model.Instance, model.Endpoint]
 	workloads    *incremental.Reader[model.Key, model.Workload]
-	targets      *incremental.Emitter[backend, resolvedBackend]
+	targets      *incremental.Emitter[Backend, resolvedBackend]
 	destinations store.Output[model.Key, model.Destination]
 }
 
-func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
+func (r *backendRule) evaluate(b Backend, _ []model.ObjectRef) {
 	port, fault := r.find(b)
 	if fault != "" {
 		r.targets.Emit(b, resolvedBackend{fault: fault, code: model.CodeReferenceNotFound})
 		return
 	}
 	d := model.Destination{
-		Key: model.Key{Mesh: mesh, Name: fmt.Sprintf("%s:%d", b.service, port.Port)}, Port: uint16(port.Port),
+		Key: model.Key{Mesh: Mesh, Name: fmt.Sprintf("%s:%d", b.Service, port.Port)}, Port: uint16(port.Port),
 		Protocol:  protocolOf(port),
-		Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: group(b.service, port.Name)},
-		Origin:    model.NewOrigin(model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}),
+		Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: group(b.Service, port.Name)},
+		Origin:    model.NewOrigin(model.ObjectRef{Kind: "Service", Namespace: b.Service.Namespace, Name: b.Service.Name}),
 	}
 	// HTTP/2 limits each stream by itself, so that a connection is read although the backend does not read a request.
-	noSendTimeout := b.sendTimeout > 0 && d.Protocol.Multiplexed()
-	if b.sendTimeout > 0 && !noSendTimeout {
-		d.SendTimeout = b.sendTimeout
-		d.Name += "/send-" + time.Duration(b.sendTimeout).String() // another destination: the timeout is that of connections
+	noSendTimeout := b.SendTimeout > 0 && d.Protocol.Multiplexed()
+	if b.SendTimeout > 0 && !noSendTimeout {
+		d.SendTimeout = b.SendTimeout
+		d.Name += "/send-" + time.Duration(b.SendTimeout).String() // another destination: the timeout is that of connections
 	}
 	if d.TLS, fault = r.clientTLS(d.Discovery.Group); fault != "" {
 		r.targets.Emit(b, resolvedBackend{fault: fault, code: model.CodeBackendTLS})
@@ -113,20 +113,20 @@ func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
 }
 
 // find returns the port of the Service.
-func (r *backendRule) find(b backend) (corev1.ServicePort, string) {
-	service, known := r.services.ReadFirst(b.service)
+func (r *backendRule) find(b Backend) (corev1.ServicePort, string) {
+	service, known := r.services.ReadFirst(b.Service)
 	if !known {
-		return corev1.ServicePort{}, fmt.Sprintf("Service %s does not exist", b.service)
+		return corev1.ServicePort{}, fmt.Sprintf("Service %s does not exist", b.Service)
 	}
 	for _, p := range service.Spec.Ports {
-		if b.name != "" && p.Name == b.name || b.name == "" && p.Port == b.number {
+		if b.Name != "" && p.Name == b.Name || b.Name == "" && p.Port == b.Number {
 			return p, ""
 		}
 	}
-	if b.name != "" {
-		return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port with the name %s", b.service, b.name)
+	if b.Name != "" {
+		return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port with the name %s", b.Service, b.Name)
 	}
-	return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port %d", b.service, b.number)
+	return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port %d", b.Service, b.Number)
 }
 
 // protocolOf returns the protocol of a port by its application protocol.

@@ -1,4 +1,4 @@
-package ingress
+package gateway
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ func (a podPort) compare(b podPort) int {
 }
 
 // identity is the SPIFFE ID of the gateway.
-func (d Dialect) identity() string {
-	return model.Identity{TrustDomain: d.TrustDomain, Namespace: d.Namespace, Account: gatewayName}.String()
+func (s Settings) identity() string {
+	return model.Identity{TrustDomain: s.TrustDomain, Namespace: s.Namespace, Account: Name}.String()
 }
 
 // clientTLS returns how the gateway connects to the pods of a group. If a listener of them requires TLS, the gateway

@@ -1,4 +1,4 @@
-package ingress
+package gatewayapi
 
 import (
 	"cmp"
@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/model"
 )
 
 // routePaths returns the paths of an HTTPRoute, or the first field that is not supported.
-func routePaths(o *gatewayv1.HTTPRoute, at model.Origin) (out []hostPath, unsupported string) {
+func routePaths(o *gatewayv1.HTTPRoute, at model.Origin) (out []gateway.Path, unsupported string) {
 	if o.Spec.UseDefaultGateways != "" {
 		return nil, "spec.useDefaultGateways is not supported"
 	}
@@ -37,13 +38,13 @@ func routePaths(o *gatewayv1.HTTPRoute, at model.Origin) (out []hostPath, unsupp
 		}
 		for j, m := range matches {
 			match := fmt.Sprintf("%s.matches[%d]", field, j)
-			if entry.path, bad = pathOf(match, m); bad != "" {
+			if entry.Match, bad = pathOf(match, m); bad != "" {
 				return nil, bad
 			}
-			if entry.rewrite != nil && entry.rewrite.PathPrefix != nil && entry.path.Kind != model.PathPrefix {
+			if entry.Rewrite != nil && entry.Rewrite.PathPrefix != nil && entry.Match.Kind != model.PathPrefix {
 				return nil, match + ".path.type: a path with ReplacePrefixMatch has to be of type PathPrefix"
 			}
-			entry.origin = at.At(match)
+			entry.Origin = at.At(match)
 			out = append(out, entry)
 		}
 	}
@@ -77,8 +78,8 @@ func pathOf(field string, m gatewayv1.HTTPRouteMatch) (model.StringMatch, string
 }
 
 // ruleAction returns what a rule does, or the field that is not supported.
-func ruleAction(namespace, field string, rule gatewayv1.HTTPRouteRule) (hostPath, string) {
-	var out hostPath
+func ruleAction(namespace, field string, rule gatewayv1.HTTPRouteRule) (gateway.Path, string) {
+	var out gateway.Path
 	switch {
 	case rule.Retry != nil:
 		return out, field + ".retry is not supported"
@@ -94,16 +95,16 @@ func ruleAction(namespace, field string, rule gatewayv1.HTTPRouteRule) (hostPath
 			if err != nil || d <= 0 {
 				return out, field + ".timeouts.request: only a positive duration is supported"
 			}
-			out.timeouts.Request = model.Duration(d)
+			out.Timeouts.Request = model.Duration(d)
 		}
 	}
 	for i, f := range rule.Filters {
-		if bad := out.filter(fmt.Sprintf("%s.filters[%d]", field, i), f); bad != "" {
+		if bad := addFilter(&out, fmt.Sprintf("%s.filters[%d]", field, i), f); bad != "" {
 			return out, bad
 		}
 	}
-	if out.redirect != nil {
-		if len(rule.BackendRefs) > 0 || out.rewrite != nil {
+	if out.Redirect != nil {
+		if len(rule.BackendRefs) > 0 || out.Rewrite != nil {
 			return out, field + ".filters: a rule with RequestRedirect has no backends and no other filters"
 		}
 		return out, ""
@@ -122,18 +123,20 @@ func ruleAction(namespace, field string, rule gatewayv1.HTTPRouteRule) (hostPath
 		if reason, _ := refFault(namespace, b); reason != "" {
 			continue // the condition ResolvedRefs tells
 		}
-		out.split = append(out.split, weightedBackend{
-			backend: backend{service: types.NamespacedName{Namespace: namespace, Name: string(b.Name)}, number: *b.Port},
-			weight:  uint32(weight), field: fmt.Sprintf("%s.backendRefs[%d]", field, i),
+		out.Split = append(out.Split, gateway.WeightedBackend{
+			Backend: gateway.Backend{
+				Service: types.NamespacedName{Namespace: namespace, Name: string(b.Name)}, Number: *b.Port,
+			},
+			Weight: uint32(weight), Field: fmt.Sprintf("%s.backendRefs[%d]", field, i),
 		})
 	}
 	return out, ""
 }
 
 // filter adds a filter, or returns the field that is not supported.
-func (a *hostPath) filter(field string, f gatewayv1.HTTPRouteFilter) string {
-	if a.rewrite == nil && f.Type != gatewayv1.HTTPRouteFilterRequestRedirect {
-		a.rewrite = &model.Rewrite{}
+func addFilter(a *gateway.Path, field string, f gatewayv1.HTTPRouteFilter) string {
+	if a.Rewrite == nil && f.Type != gatewayv1.HTTPRouteFilterRequestRedirect {
+		a.Rewrite = &model.Rewrite{}
 	}
 	switch {
 	case f.Type == gatewayv1.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
@@ -146,18 +149,18 @@ func (a *hostPath) filter(field string, f gatewayv1.HTTPRouteFilter) string {
 			if name == "host" {
 				return fmt.Sprintf("%s.requestHeaderModifier.set[%d]: the host cannot be set", field, i)
 			}
-			a.rewrite.Headers = append(a.rewrite.Headers, model.Header{Name: name, Value: header.Value})
+			a.Rewrite.Headers = append(a.Rewrite.Headers, model.Header{Name: name, Value: header.Value})
 		}
 		return ""
 	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
-		return a.rewriteURL(field+".urlRewrite", *f.URLRewrite)
+		return rewriteURL(a, field+".urlRewrite", *f.URLRewrite)
 	case f.Type == gatewayv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil:
-		return a.redirectTo(field+".requestRedirect", *f.RequestRedirect)
+		return redirectTo(a, field+".requestRedirect", *f.RequestRedirect)
 	}
 	return fmt.Sprintf("%s.type: %s is not supported", field, f.Type)
 }
 
-func (a *hostPath) rewriteURL(field string, f gatewayv1.HTTPURLRewriteFilter) string {
+func rewriteURL(a *gateway.Path, field string, f gatewayv1.HTTPURLRewriteFilter) string {
 	if f.Hostname != nil {
 		return field + ".hostname is not supported"
 	}
@@ -165,16 +168,16 @@ func (a *hostPath) rewriteURL(field string, f gatewayv1.HTTPURLRewriteFilter) st
 	case path == nil:
 	case path.Type == gatewayv1.PrefixMatchHTTPPathModifier && path.ReplacePrefixMatch != nil:
 		prefix := cmp.Or(strings.TrimRight(*path.ReplacePrefixMatch, "/"), "/")
-		a.rewrite.PathPrefix = &prefix
+		a.Rewrite.PathPrefix = &prefix
 	case path.Type == gatewayv1.FullPathHTTPPathModifier && path.ReplaceFullPath != nil && *path.ReplaceFullPath != "":
-		a.rewrite.Path = *path.ReplaceFullPath
+		a.Rewrite.Path = *path.ReplaceFullPath
 	default:
 		return field + ".path: use ReplacePrefixMatch, or ReplaceFullPath with a path"
 	}
 	return ""
 }
 
-func (a *hostPath) redirectTo(field string, f gatewayv1.HTTPRequestRedirectFilter) string {
+func redirectTo(a *gateway.Path, field string, f gatewayv1.HTTPRequestRedirectFilter) string {
 	switch {
 	case f.Path != nil:
 		return field + ".path is not supported"
@@ -183,12 +186,12 @@ func (a *hostPath) redirectTo(field string, f gatewayv1.HTTPRequestRedirectFilte
 	case f.Scheme == nil:
 		return field + ".scheme: a redirect needs one"
 	}
-	a.redirect = &model.Redirect{Scheme: *f.Scheme, StatusCode: 302}
+	a.Redirect = &model.Redirect{Scheme: *f.Scheme, StatusCode: 302}
 	if f.Hostname != nil {
-		a.redirect.Host = string(*f.Hostname)
+		a.Redirect.Host = string(*f.Hostname)
 	}
 	if f.StatusCode != nil {
-		a.redirect.StatusCode = uint16(*f.StatusCode)
+		a.Redirect.StatusCode = uint16(*f.StatusCode)
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package ingress
+package gateway
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// hostRule makes a service of each host name. A change of an Ingress is a change of the services of its hosts only.
+// hostRule makes a service of each host name. A change of an object is a change of the services of its hosts only.
 type hostRule struct {
-	targets  *incremental.Reader[backend, resolvedBackend]
+	targets  *incremental.Reader[Backend, resolvedBackend]
 	services store.Output[model.Key, model.Service]
 	routers  store.Output[model.Key, model.Router]
 	findings store.Output[model.ObjectRef, model.Finding]
@@ -25,15 +25,15 @@ type hostRule struct {
 // redirectStatus is the status of redirects to HTTPS. Clients keep method and body.
 const redirectStatus = 308
 
-func (r *hostRule) evaluate(host string, paths []hostPath) {
-	key := model.Key{Mesh: mesh, Name: host}
+func (r *hostRule) evaluate(host string, paths []Path) {
+	key := model.Key{Mesh: Mesh, Name: host}
 	router := model.Router{
-		Key: key, Ports: []model.RouterPort{{Port: httpPort, Protocol: model.HTTP}}, Origin: paths[0].origin,
+		Key: key, Ports: []model.RouterPort{{Port: HTTPPort, Protocol: model.HTTP}}, Origin: paths[0].Origin,
 	}
 	secured := false
-	var same []hostPath // served ones with the path
+	var same []Path // served ones with the path
 	for _, p := range paths {
-		if len(same) > 0 && same[0].path != p.path {
+		if len(same) > 0 && same[0].Match != p.Match {
 			same = nil
 		}
 		if i := slices.IndexFunc(same, p.overlaps); i >= 0 {
@@ -42,50 +42,50 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 		}
 		same = append(same, p)
 		route := model.Route{
-			Name: p.path.Value, Protocol: model.HTTP, Match: model.Match{Path: p.path}, Origin: p.origin,
-			Port: p.port, Action: model.Action{Rewrite: p.rewrite, Timeouts: p.timeouts, Redirect: p.redirect},
+			Name: p.Match.Value, Protocol: model.HTTP, Match: model.Match{Path: p.Match}, Origin: p.Origin,
+			Port: p.Port, Action: model.Action{Rewrite: p.Rewrite, Timeouts: p.Timeouts, Redirect: p.Redirect},
 		}
 		switch {
-		case p.redirect != nil:
-		case p.port != 0:
+		case p.Redirect != nil:
+		case p.Port != 0:
 			route.Action.Destinations = r.split(p)
 		default:
 			route.Action.Destinations = r.destinations(p)
 		}
-		secured = secured || p.port == httpsPort
-		if p.secret != "" {
+		secured = secured || p.Port == HTTPSPort
+		if p.Secret != "" {
 			secured = true
 			toHTTPS := route
-			toHTTPS.Port = httpPort
+			toHTTPS.Port = HTTPPort
 			toHTTPS.Action = model.Action{
 				Redirect: &model.Redirect{Scheme: "https", Host: host, StatusCode: redirectStatus},
 			}
 			router.Routes = append(router.Routes, toHTTPS)
-			route.Port = httpsPort
+			route.Port = HTTPSPort
 		}
 		router.Routes = append(router.Routes, route)
 	}
 	if secured {
-		router.Ports = append(router.Ports, model.RouterPort{Port: httpsPort, Protocol: model.HTTP})
+		router.Ports = append(router.Ports, model.RouterPort{Port: HTTPSPort, Protocol: model.HTTP})
 	}
 	r.routers.Emit(router)
-	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: paths[0].origin})
+	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: paths[0].Origin})
 }
 
 // overlaps reports whether two entries with the same path serve the same requests.
-func (a hostPath) overlaps(b hostPath) bool { return a.port == 0 || b.port == 0 || a.port == b.port }
+func (a Path) overlaps(b Path) bool { return a.Port == 0 || b.Port == 0 || a.Port == b.Port }
 
-// split returns the destinations of a path of an HTTPRoute.
-func (r *hostRule) split(p hostPath) (out []model.WeightedDestination) {
-	for _, b := range p.split {
-		to, _ := r.targets.ReadFirst(b.backend)
+// split returns the destinations of a path with several backends.
+func (r *hostRule) split(p Path) (out []model.WeightedDestination) {
+	for _, b := range p.Split {
+		to, _ := r.targets.ReadFirst(b.Backend)
 		if to.fault != "" {
-			r.findings.Emit(model.NewFinding(p.origin.At(b.field), to.code, to.fault+"; it gets no requests"))
+			r.findings.Emit(model.NewFinding(p.Origin.At(b.Field), to.code, to.fault+"; it gets no requests"))
 			continue
 		}
 		if to.destination != "" {
 			out = append(out, model.WeightedDestination{
-				Destination: to.destination, Weight: b.weight, Origin: p.origin.At(b.field),
+				Destination: to.destination, Weight: b.Weight, Origin: p.Origin.At(b.Field),
 			})
 		}
 	}
@@ -94,16 +94,16 @@ func (r *hostRule) split(p hostPath) (out []model.WeightedDestination) {
 
 // destinations returns the destination of a path: that of the fallback if the backend has no ready endpoint. Without
 // one, requests get status 404.
-func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
-	to, _ := r.targets.ReadFirst(p.backend)
-	fault, code, at := to.fault, to.code, p.origin
-	if p.fallback != (backend{}) {
-		fallback, _ := r.targets.ReadFirst(p.fallback)
+func (r *hostRule) destinations(p Path) []model.WeightedDestination {
+	to, _ := r.targets.ReadFirst(p.Backend)
+	fault, code, at := to.fault, to.code, p.Origin
+	if p.Fallback != (Backend{}) {
+		fallback, _ := r.targets.ReadFirst(p.Fallback)
 		if fallback.fault != "" {
-			r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), fallback.code,
+			r.findings.Emit(model.NewFinding(p.Origin.At("metadata.annotations"), fallback.code,
 				api.DefaultBackend+": "+fallback.fault))
 		} else if !to.ready {
-			to, at = fallback, p.origin.At("metadata.annotations")
+			to, at = fallback, p.Origin.At("metadata.annotations")
 		}
 	}
 	if fault != "" {
@@ -111,10 +111,10 @@ func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 		if to.destination != "" {
 			result = "; the default backend gets the requests"
 		}
-		r.findings.Emit(model.NewFinding(p.origin.At(p.origin.Path+".backend.service"), code, fault+result))
+		r.findings.Emit(model.NewFinding(p.Origin.At(p.Origin.Path+".backend.service"), code, fault+result))
 	}
 	if to.noSendTimeout {
-		r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), model.CodeFieldNotImplemented,
+		r.findings.Emit(model.NewFinding(p.Origin.At("metadata.annotations"), model.CodeFieldNotImplemented,
 			fmt.Sprintf("annotation %s has no effect on backends with HTTP/2", api.SendTimeout)))
 	}
 	if to.destination == "" {
@@ -123,19 +123,19 @@ func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 	return []model.WeightedDestination{{Destination: to.destination, Weight: 1, Origin: at}}
 }
 
-func (r *hostRule) reportConflict(host string, p, served hostPath) {
-	if p.origin.Object() == served.origin.Object() {
-		r.findings.Emit(model.NewFinding(p.origin, model.CodeInvalidField,
-			fmt.Sprintf("%s has the same host and path; this one is not served", served.origin.Path)))
+func (r *hostRule) reportConflict(host string, p, served Path) {
+	if p.Origin.Object() == served.Origin.Object() {
+		r.findings.Emit(model.NewFinding(p.Origin, model.CodeInvalidField,
+			fmt.Sprintf("%s has the same host and path; this one is not served", served.Origin.Path)))
 		return
 	}
-	r.findings.Emit(model.NewFinding(p.origin, model.CodeNameConflict, fmt.Sprintf(
-		"%s also defines the path %s of host %s; that object is older and is served", served.origin.Object(), p.path.Value, host)))
+	r.findings.Emit(model.NewFinding(p.Origin, model.CodeNameConflict, fmt.Sprintf(
+		"%s also defines the path %s of host %s; that object is older and is served", served.Origin.Object(), p.Match.Value, host)))
 }
 
 // gatewayRule makes the mesh and the gateway, when their namespace is known.
 type gatewayRule struct {
-	Dialect
+	Settings
 	secured   *incremental.Reader[allKey, model.HostCertificate]
 	meshes    store.Output[string, model.Mesh]
 	workloads store.Output[model.Key, model.Workload]
@@ -146,15 +146,15 @@ func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
 	if id.Name != r.Namespace {
 		return
 	}
-	at := r.gatewayOrigin()
-	r.meshes.Emit(model.Mesh{Name: mesh, TrustDomain: r.TrustDomain, Egress: model.EgressDeny, Origin: at})
+	at := r.origin()
+	r.meshes.Emit(model.Mesh{Name: Mesh, TrustDomain: r.TrustDomain, Egress: model.EgressDeny, Origin: at})
 	w := model.Workload{
-		Key: gatewayKey, Role: model.RoleGateway, BackendsAll: true, NodeID: mesh + "/" + gatewayName, Origin: at,
-		Listeners: []model.Listener{{Port: httpPort, Protocol: model.HTTP, Origin: at}},
+		Key: Key, Role: model.RoleGateway, BackendsAll: true, NodeID: Mesh + "/" + Name, Origin: at,
+		Listeners: []model.Listener{{Port: HTTPPort, Protocol: model.HTTP, Origin: at}},
 	}
 	if hosts := r.certificates(); len(hosts) > 0 {
 		w.Listeners = append(w.Listeners, model.Listener{
-			Port: httpsPort, Protocol: model.HTTP2, Origin: at,
+			Port: HTTPSPort, Protocol: model.HTTP2, Origin: at,
 			TLS: &model.ServerTLS{Mode: model.TLSStrict, Hosts: hosts, Origin: at},
 		})
 	}

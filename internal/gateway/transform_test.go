@@ -1,4 +1,4 @@
-package ingress
+package gateway
 
 import (
 	"fmt"
@@ -72,8 +72,7 @@ endpoints:
 // endpointsOf describes the endpoints and pods that the rule makes of a slice.
 func endpointsOf(slice *discoveryv1.EndpointSlice) string {
 	g := incremental.New()
-	objects, out := store.NewObjects(g), store.NewModel(g)
-	r := newRelations(g, out)
+	objects, out, r := store.NewObjects(g), store.NewModel(g), newGateway(g)
 	rule := incremental.NewRule(g, "EndpointSlice")
 	incremental.Each(rule, store.Of[*discoveryv1.EndpointSlice](objects), &sliceRule{
 		ready: incremental.Emits(rule, r.ready), pods: incremental.Emits(rule, r.pods), endpoints: out.EmitsEndpoints(rule),

@@ -1,4 +1,4 @@
-package ingress
+package gatewayapi
 
 import (
 	"cmp"
@@ -10,22 +10,45 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	attach "anymesh.dev/anymesh/api/gatewayapi"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
 )
 
-// gatewayRelations are the relations between the rules of Gateway API.
-type gatewayRelations struct {
+// relations are the relations between the rules of Gateway API.
+type relations struct {
 	classes   *incremental.Relation[string, struct{}]
 	listeners *incremental.Relation[parentKey, attachedTo]
 	// attached are the HTTPRoutes of a listener, or the ListenerSets of a Gateway.
 	attached *incremental.Relation[listenerKey, model.ObjectRef]
+	states   *incremental.Relation[model.ObjectRef, state]
 }
 
-// gatewayRules adds the rules of Gateway API.
-func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out *store.Model, r relations) {
-	own := gatewayRelations{
+// members is the part of a rule that emits objects that the gateway serves.
+type members struct {
+	meshes *incremental.Emitter[model.ObjectRef, string]
+	states *incremental.Emitter[model.ObjectRef, state]
+}
+
+func (r relations) emitsMembers(rule *incremental.Rule, out *store.Model) members {
+	return members{incremental.Emits(rule, out.Members), incremental.Emits(rule, r.states)}
+}
+
+func (m members) emit(object model.ObjectRef, s state) {
+	m.meshes.Emit(object, gateway.Mesh)
+	m.states.Emit(object, s)
+}
+
+// Rules adds the rules.
+func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
+	if !d.Enabled {
+		return
+	}
+	to := gateway.Of(g, objects, out, d.Gateway)
+	own := relations{
+		states: store.NewStates[state](g, out),
 		classes: incremental.NewRelation[string](g, "classes of Gateways", func(struct{}, struct{}) int { return 0 },
 			func(struct{}, struct{}) bool { return true }),
 		listeners: incremental.NewRelation[parentKey](g, "listeners", attachedTo.compare,
@@ -35,7 +58,7 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 	}
 	rule := incremental.NewRule(g, "GatewayClass")
 	incremental.Each(rule, store.Of[*gatewayv1.GatewayClass](objects), &gatewayClassRule{
-		incremental.Emits(rule, own.classes), incremental.Emits(rule, r.states),
+		incremental.Emits(rule, own.classes), incremental.Emits(rule, own.states),
 	}, (*gatewayClassRule).evaluate)
 	rule = incremental.NewRule(g, "listeners of a Gateway")
 	incremental.Each(rule, store.Of[*gatewayv1.Gateway](objects), &gatewayListenerRule{
@@ -55,14 +78,13 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 		listeners:  incremental.Reads(rule, own.listeners),
 		namespaces: incremental.Reads(rule, store.Of[*corev1.Namespace](objects)),
 		services:   incremental.Reads(rule, store.Of[*corev1.Service](objects)),
-		paths:      incremental.Emits(rule, r.paths), secured: incremental.Emits(rule, r.secured),
-		used: incremental.Emits(rule, r.used), attached: incremental.Emits(rule, own.attached),
-		members: r.emitsMembers(rule, out), findings: out.EmitsFindings(rule),
+		hosts:      to.EmitsHosts(rule), attached: incremental.Emits(rule, own.attached),
+		members: own.emitsMembers(rule, out), findings: out.EmitsFindings(rule),
 	}, (*httpRouteRule).evaluate)
 	rule = incremental.NewRule(g, "status of a Gateway")
 	incremental.Each(rule, store.Of[*gatewayv1.Gateway](objects), &gatewayStatusRule{
 		incremental.Reads(rule, own.classes), incremental.Reads(rule, own.listeners), incremental.Reads(rule, own.attached),
-		incremental.Reads(rule, r.addresses), r.emitsMembers(rule, out),
+		to.ReadsAddresses(rule), own.emitsMembers(rule, out),
 	}, (*gatewayStatusRule).evaluate)
 	rule = incremental.NewRule(g, "status of a ListenerSet")
 	incremental.Each(rule, store.Of[*gatewayv1.ListenerSet](objects), &setStatusRule{
@@ -72,7 +94,7 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 			namespaces: incremental.Reads(rule, store.Of[*corev1.Namespace](objects)),
 		},
 		listeners: incremental.Reads(rule, own.listeners), attached: incremental.Reads(rule, own.attached),
-		members: r.emitsMembers(rule, out),
+		members: own.emitsMembers(rule, out),
 	}, (*setStatusRule).evaluate)
 }
 
@@ -124,7 +146,7 @@ func (r *setReader) parent(set *gatewayv1.ListenerSet) (*gatewayv1.Gateway, cond
 	case fault != condition{}:
 		return gateway, no(gatewayv1.ListenerSetConditionAccepted, gatewayv1.ListenerSetReasonParentNotAccepted,
 			fmt.Sprintf("Gateway %s is not accepted: %s", key, fault.Message))
-	case !setNamespaces(gateway).has(set.Namespace, r.namespaces):
+	case !attach.SetNamespaces(gateway).Allow(set.Namespace, labelsOf(r.namespaces)):
 		return gateway, no(gatewayv1.ListenerSetConditionAccepted, gatewayv1.ListenerSetReasonNotAllowed,
 			fmt.Sprintf("spec.allowedListeners of Gateway %s does not allow namespace %s", key, set.Namespace))
 	}
@@ -151,7 +173,7 @@ func (r *setListenerRule) evaluate(id types.NamespacedName, all []*gatewayv1.Lis
 	}
 	if accepted.True {
 		r.attached.Emit(listenerKey{parentKey: parentKey{"Gateway", gateway.Namespace, gateway.Name}},
-			originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object())
+			originOf("ListenerSet", set).Object())
 	}
 }
 
@@ -180,7 +202,7 @@ type gatewayStatusRule struct {
 	classes   *incremental.Reader[string, struct{}]
 	listeners *incremental.Reader[parentKey, attachedTo]
 	attached  *incremental.Reader[listenerKey, model.ObjectRef]
-	addresses *incremental.Reader[allKey, string]
+	addresses gateway.Addresses
 	members   members
 }
 
@@ -194,7 +216,7 @@ func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.G
 	state := state{sets: int32(len(r.attached.Read(listenerKey{parentKey: key})))}
 	var every bool
 	state.listeners, every, _ = listenerStates(key, r.listeners, r.attached)
-	state.addresses = distinct(r.addresses.Read(allKey{}))
+	state.addresses = r.addresses.Read()
 	accepted := yes(gatewayv1.GatewayConditionAccepted, gatewayv1.GatewayReasonAccepted)
 	programmed := yes(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonProgrammed)
 	if !every {
@@ -209,7 +231,7 @@ func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.G
 		programmed = no(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonInvalid, fault.Message)
 	}
 	state.conditions = []condition{accepted, programmed}
-	r.members.emit(originOf(gatewayv1.GroupName, "Gateway", gateway, 0).Object(), state)
+	r.members.emit(originOf("Gateway", gateway).Object(), state)
 }
 
 // setStatusRule writes the states of ListenerSets.
@@ -243,7 +265,7 @@ func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Liste
 		accepted.Message = "some listeners are not served"
 	}
 	state.conditions = []condition{accepted, programmed}
-	r.members.emit(originOf(gatewayv1.GroupName, "ListenerSet", set, 0).Object(), state)
+	r.members.emit(originOf("ListenerSet", set).Object(), state)
 }
 
 // parentKeyOf returns the object that a reference of an HTTPRoute names.

@@ -1,7 +1,8 @@
-package ingress
+package gatewayapi
 
 import (
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -36,7 +38,7 @@ type state struct {
 	conditions []condition
 	listeners  []listenerState // of a Gateway or a ListenerSet
 	parents    []parentState   // of an HTTPRoute
-	addresses  []string        // of a Gateway or an Ingress
+	addresses  []string        // of a Gateway
 	sets       int32           // ListenerSets of a Gateway
 }
 
@@ -52,10 +54,16 @@ type parentState struct {
 	conditions []condition
 }
 
-// gatewayStatus returns an object of Gateway API with its status.
-func gatewayStatus(object client.Object, s state, findings []model.Finding, now time.Time) client.Object {
-	w := conditionWriter{object.GetGeneration(), metav1.NewTime(now.Truncate(time.Second))}
-	switch o := object.(type) {
+// StatusKinds returns an empty object of each kind of Gateway API.
+func (d Dialect) StatusKinds() []client.Object { return d.OptionalKinds() }
+
+// Status returns a copy of an object with what is served of it. Of another class, its status belongs to others, and is
+// not changed.
+func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
+	out := object.DeepCopyObject().(client.Object)
+	s, _ := dialect.StateOf[state](in)
+	w := conditionWriter{out.GetGeneration(), metav1.NewTime(in.Now.Truncate(time.Second))}
+	switch o := out.(type) {
 	case *gatewayv1.GatewayClass:
 		o.Status.Conditions = w.apply(o.Status.Conditions, s.conditions)
 	case *gatewayv1.Gateway:
@@ -67,9 +75,9 @@ func gatewayStatus(object client.Object, s state, findings []model.Finding, now 
 			w.listenerSet(&o.Status, s)
 		}
 	case *gatewayv1.HTTPRoute:
-		w.route(&o.Status.RouteStatus, s, dropped(findings))
+		w.route(&o.Status.RouteStatus, s, dropped(in.Findings))
 	}
-	return object
+	return out
 }
 
 // conditionWriter writes conditions of an object of a generation.
@@ -109,7 +117,7 @@ func (w conditionWriter) gateway(to *gatewayv1.GatewayStatus, s state) {
 	}
 	for _, address := range s.addresses {
 		kind := gatewayv1.HostnameAddressType
-		if isIP(address) {
+		if _, err := netip.ParseAddr(address); err == nil {
 			kind = gatewayv1.IPAddressType
 		}
 		to.Addresses = append(to.Addresses, gatewayv1.GatewayStatusAddress{Type: &kind, Value: address})
