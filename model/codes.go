@@ -96,11 +96,11 @@ var Codes = []CodeInfo{
 	},
 	{
 		CodeNameConflict, Error, "Two objects have the same name in one mesh.",
-		"Change the name (in App Mesh, spec.awsName) of one object. Until then, the older object is served.",
+		"Change the name of one object in the mesh, for example by spec.awsName. Until then, the older object is served.",
 	},
 	{
 		CodeNameReserved, Error, "The mesh binds the name of the object to other namespaces.",
-		"Change the name (in App Mesh, spec.awsName), move the object, or add its namespace to the annotation of the Mesh that the message names.",
+		"Change the name of the object in the mesh, for example by spec.awsName, move the object, or add its namespace to the annotation of the Mesh that the message names.",
 	},
 	{CodeSelectorConflict, Error, "Several objects select the same pod.", "Change the podSelectors so that they do not overlap. Until then, new pods that match several selectors are refused, and existing pods belong to the older object."},
 	{

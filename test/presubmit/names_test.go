@@ -1,33 +1,36 @@
 package presubmit
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
+	_ "anymesh.dev/anymesh/internal/driver"
+	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/e2e/extended/parcel"
 )
 
-// home lists the directories that may use the names of a dialect or driver, and these names.
-type home struct {
-	// folders may use the names: those of the dialect or driver, of its API types, and of the list.
+// name is a name of dialects or drivers: their own name, an API group or a kind.
+type name struct {
+	// text is the name as its owner writes it; plain is its plain form.
+	text, plain string
+	owner       string
+	// folders may use the name: those of its owners, the list of dialects or drivers, and those that have a field of this
+	// name in their API.
 	folders []string
-	// words are matched in identifiers and string literals, ignoring case.
-	words *regexp.Regexp
-}
-
-// homes has an entry for each dialect and driver, without kinds that are also terms of the model, such as Mesh and
-// Route.
-var homes = map[string]home{
-	"dialect appmesh": {
-		[]string{"api/appmesh/", "internal/dialect/appmesh/", "internal/dialect/builtin/"},
-		regexp.MustCompile(`(?i)appmesh|virtual_?(node|service|router|gateway)|gatewayroute|backendgroup|cloudmap`),
-	},
-	"dialect smi":  {[]string{"api/smi/", "internal/dialect/smi/", "internal/dialect/builtin/"}, regexp.MustCompile(`(?i)smi-spec|traffic_?(target|split)|httproutegroup`)},
-	"driver envoy": {[]string{"internal/driver/envoy/", "internal/driver/drivers.go"}, regexp.MustCompile(`(?i)envoy`)},
-	"driver pipy":  {[]string{"internal/driver/pipy/", "internal/driver/drivers.go"}, regexp.MustCompile(`(?i)pipy`)},
-	"dialect l7mp": {[]string{"api/l7mp/", "internal/dialect/l7mp/", "internal/dialect/builtin/"}, regexp.MustCompile(`(?i)l7mp`)},
 }
 
 // xdsNames are names of the xDS protocol: the Go module of its messages, its services and its resource types. All
@@ -42,43 +45,226 @@ var interfaces = map[string]*regexp.Regexp{
 	"internal/dialect/appmesh/telemetrysettings.go": proxyVariables,
 }
 
+// writers are the providers of Routes that write objects of a dialect, which may use its names.
+var writers = map[string]string{"internal/trait/gateway/": "gateway.networking.k8s.io"}
+
 // proxyVariables are environment variables of the container of a proxy.
 var proxyVariables = regexp.MustCompile(`^"[A-Z_]*ENVOY_[A-Z_0-9]*"$`)
 
-// The name, API group, annotation prefix and kinds of a dialect are used only in its folders, because other dialects
-// would require changes elsewhere. The same applies to drivers.
+// namesOf returns the names of dialects and of the registered drivers. A word that is also a term of the model or of
+// Kubernetes is not a name: a kind of Kubernetes, or a word of an exported identifier of package model, as Mesh is.
+func namesOf(t *testing.T, dialects []dialect.Dialect) []name {
+	t.Helper()
+	terms := terms(t)
+	fields := map[string][]string{} // folders by the plain form of a field
+	var out []name
+	add := func(text, owner string, folders ...string) {
+		p := plain(text)
+		if terms[p] {
+			return
+		}
+		if i := slices.IndexFunc(out, func(n name) bool { return n.plain == p }); i >= 0 {
+			out[i].folders = append(out[i].folders, folders...)
+			return
+		}
+		out = append(out, name{text, p, owner, folders})
+	}
+	for _, d := range dialects {
+		scheme := runtime.NewScheme()
+		if err := d.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		folders := []string{"internal/dialect/" + d.Name() + "/", "internal/dialect/builtin/"}
+		add(d.Name(), "dialect "+d.Name(), folders...)
+		add(d.Title(), "dialect "+d.Name(), folders...)
+		for gvk := range scheme.AllKnownTypes() {
+			o, err := scheme.New(gvk)
+			if _, is := o.(client.Object); err != nil || !is || clientgoscheme.Scheme.Recognizes(gvk) {
+				continue
+			}
+			for folder, group := range writers {
+				if group == gvk.Group {
+					folders = append(folders, folder)
+				}
+			}
+			add(gvk.Group, "dialect "+d.Name(), folders...)
+			add(gvk.Kind, "dialect "+d.Name(), folders...)
+			fieldsOf(reflect.TypeOf(o), map[reflect.Type]bool{}, func(field string) {
+				if !slices.Contains(fields[field], folders[0]) {
+					fields[field] = append(fields[field], folders[0])
+				}
+			})
+		}
+	}
+	for i, n := range out { // a field of App Mesh is called httpRoute
+		out[i].folders = append(n.folders, fields[n.plain]...)
+	}
+	for _, driver := range sidecar.Drivers() {
+		add(driver, "driver "+driver, "internal/driver/"+driver+"/", "internal/driver/drivers.go")
+	}
+	if len(out) < 10 {
+		t.Fatalf("found only %d names: %v", len(out), out)
+	}
+	return out
+}
+
+// fieldsOf adds the plain form of each field of an API type and of the types in it, without those of Kubernetes.
+func fieldsOf(t reflect.Type, seen map[reflect.Type]bool, add func(string)) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] || strings.HasPrefix(t.PkgPath(), "k8s.io/") {
+		return
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		add(plain(t.Field(i).Name))
+		fieldsOf(t.Field(i).Type, seen, add)
+	}
+}
+
+// camelWord matches a word of an identifier: HTTPRoute has HTTP and Route.
+var camelWord = regexp.MustCompile(`[A-Z]+(?:[a-z0-9]+|$)|[A-Z]+`)
+
+// terms returns the plain form of the kinds of Kubernetes, of the exported identifiers of package model, and of their
+// words.
+func terms(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
+		out[plain(gvk.Kind)] = true
+	}
+	files, err := filepath.Glob(filepath.Join(root, "model/*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for identifier := range parsed.Scope.Objects {
+			if !ast.IsExported(identifier) {
+				continue
+			}
+			out[plain(identifier)] = true
+			for _, word := range camelWord.FindAllString(identifier, -1) {
+				out[plain(word)] = true
+			}
+		}
+	}
+	return out
+}
+
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// plain is the form in which names are compared: VirtualNode, virtual_node and "virtual node" are the same.
+func plain(text string) string { return strings.ToLower(separators.Replace(text)) }
+
+// foreign lists the names in a file of the program that only other folders may use.
+func foreign(file string, text []byte, names []name) ([]string, error) {
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(n name) bool { return startsWithAny(file, n.folders) })
+	var out []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		var used string
+		switch n := n.(type) {
+		case *ast.Ident:
+			used = n.Name
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && !xdsNames.MatchString(n.Value) && !allowed(file, n.Value) {
+				used = n.Value
+			}
+		}
+		used = plain(used)
+		for _, name := range names {
+			if strings.Contains(used, name.plain) {
+				out = append(out, fmt.Sprintf("%s: %q is a name of %s and allowed only there", set.Position(n.Pos()), name.text, name.owner))
+			}
+		}
+		return true
+	})
+	return out, nil
+}
+
+func allowed(file, literal string) bool {
+	for prefix, words := range interfaces {
+		if strings.HasPrefix(file, prefix) && words.MatchString(literal) {
+			return true
+		}
+	}
+	return false
+}
+
+// The name, API groups and kinds of a dialect are used only in its folders, because other dialects would require changes
+// elsewhere. The same applies to drivers.
 func TestNamesOfDialectsAndDriversAreLocal(t *testing.T) {
+	names := namesOf(t, dialect.All())
 	for file, text := range sources(t) {
 		if strings.HasSuffix(file, "_test.go") || !product(file) {
 			continue
 		}
-		set := token.NewFileSet()
-		parsed, err := parser.ParseFile(set, file, text, 0)
+		found, err := foreign(file, text, names)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, h := range homes {
-			if startsWithAny(file, h.folders) {
-				continue
-			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
-				var found string
-				switch n := n.(type) {
-				case *ast.Ident:
-					found = h.words.FindString(n.Name)
-				case *ast.BasicLit:
-					if n.Kind == token.STRING && !xdsNames.MatchString(n.Value) &&
-						(interfaces[file] == nil || !interfaces[file].MatchString(n.Value)) {
-						found = h.words.FindString(n.Value)
-					}
-				}
-				if found != "" {
-					t.Errorf("%s: %q is a name of %s and allowed only there", set.Position(n.Pos()), found,
-						name)
-				}
-				return true
-			})
+		for _, f := range found {
+			t.Error(f)
 		}
+	}
+}
+
+// The names come from the dialects: files that use them elsewhere are found, and two dialects may have one kind name.
+func TestForeignNamesAreFound(t *testing.T) {
+	names := namesOf(t, append(dialect.All(), parcel.Dialect{}))
+	for _, c := range []struct{ file, text, want string }{
+		{"internal/cli/probe.go", `var httpRoutes []string`, "HTTPRoute"},
+		{"internal/cli/probe.go", `const kind = "HTTPRoute"`, "HTTPRoute"},
+		{"internal/cli/probe.go", `const group = "gateway.networking.k8s.io"`, "gateway.networking.k8s.io"},
+		{"internal/cli/probe.go", `const label = "appmesh.k8s.aws/mesh"`, "appmesh.k8s.aws"},
+		{"internal/engine/probe.go", `type virtual_service int`, "VirtualService"},
+		{"internal/dialect/parcel/probe.go", `type VirtualNode int`, "VirtualNode"},
+		{"internal/dialect/appmesh/probe.go", `const group = "parcel.example.com"`, "parcel.example.com"},
+		{"internal/delivery/probe.go", `var envoyVersion int`, "envoy"},
+		{"internal/dialect/parcel/probe.go", `type VirtualService int`, ""},
+		{"internal/dialect/appmesh/probe.go", `type VirtualService int`, ""},
+		{"internal/driver/envoy/probe.go", `var envoyVersion int`, ""},
+		{"internal/cli/probe.go", `type Mesh int; var gateway, ingress, service string`, ""},
+	} {
+		found, err := foreign(c.file, []byte("package probe\n"+c.text), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(found, "\n"); (got != "") != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s with %s: got %q, want %q", c.file, c.text, got, c.want)
+		}
+	}
+}
+
+// The files of a dialect with the kind VirtualService in another group have no name of App Mesh.
+func TestDialectsMayShareKindNames(t *testing.T) {
+	names := namesOf(t, append(dialect.All(), parcel.Dialect{}))
+	const folder = "test/e2e/extended/parcel/"
+	count := 0
+	for file, text := range sources(t) {
+		if !strings.HasPrefix(file, folder) {
+			continue
+		}
+		count++
+		found, err := foreign("internal/dialect/parcel/"+strings.TrimPrefix(file, folder), text, names)
+		if err != nil || len(found) > 0 {
+			t.Error(err, found)
+		}
+	}
+	if count == 0 {
+		t.Error("found no files of the dialect")
 	}
 }
 
@@ -88,10 +274,5 @@ func product(file string) bool {
 }
 
 func startsWithAny(text string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(text, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }

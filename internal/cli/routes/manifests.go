@@ -23,6 +23,8 @@ import (
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/trait/controller"
 	"anymesh.dev/anymesh/internal/trait/dryrun"
+	"anymesh.dev/anymesh/internal/trait/gateway"
+	"anymesh.dev/anymesh/internal/trait/provider"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -115,9 +117,9 @@ func (p *Plan) decode(d *manifest.Document) bool {
 // clusterScopedKinds returns the kinds without namespaces that Routes read, and those of definitions in documents.
 func clusterScopedKinds(documents []*manifest.Document) map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{
-		{Kind: "Namespace"}: true,
-		{Group: "networking.k8s.io", Kind: "IngressClass"}:                   true,
-		{Group: "gateway.networking.k8s.io", Kind: "GatewayClass"}:           true,
+		{Kind: "Namespace"}:                                                  true,
+		provider.IngressClassKind.GroupKind():                                true,
+		gateway.ClassKind.GroupKind():                                        true,
 		{Group: "cert-manager.io", Kind: "ClusterIssuer"}:                    true,
 		{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}: true,
 		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:            true,

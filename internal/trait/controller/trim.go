@@ -28,13 +28,13 @@ func trim(o any) (any, error) {
 	switch kind := u.GroupVersionKind(); {
 	case kind.Group == "apps" || kind.Group == "batch":
 		delete(u.Object, "status")
-	case kind.Group == "gateway.networking.k8s.io" && kind.Kind == "Gateway":
-		trimGateway(u)
 	case kind.Group == "" && kind.Kind == "Secret":
 		trimSecret(u)
 	case kind.Group == "" && kind.Kind == "Pod":
 		u.Object["spec"] = trimPodSpec(u.Object["spec"])
 		delete(u.Object, "status")
+	default:
+		trimListeners(u)
 	}
 	return u, nil
 }
@@ -63,8 +63,8 @@ func trimManagers(u *unstructured.Unstructured) {
 	metadata["managedFields"] = kept
 }
 
-// trimGateway removes the number of routes, which changes with each Route.
-func trimGateway(u *unstructured.Unstructured) {
+// trimListeners removes the number of routes of each listener of a gateway, which changes with each Route.
+func trimListeners(u *unstructured.Unstructured) {
 	listeners, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "listeners")
 	list, _ := listeners.([]any)
 	for _, l := range list {
