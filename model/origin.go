@@ -16,7 +16,8 @@ type ObjectRef struct {
 	Cluster   string `json:"cluster,omitempty"`
 }
 
-// String returns "Kind namespace/name", with "@cluster" appended for objects of another cluster. It omits the group.
+// String returns "Kind namespace/name", with "@cluster" appended for objects of another cluster. It omits the group, which
+// Qualified has.
 func (r ObjectRef) String() string {
 	var b strings.Builder
 	b.WriteString(r.Kind)
@@ -31,6 +32,23 @@ func (r ObjectRef) String() string {
 		b.WriteString(r.Cluster)
 	}
 	return b.String()
+}
+
+// Qualified returns the reference as String does, with the kind as "Kind.group". Kinds of the core group have no group.
+func (r ObjectRef) Qualified() string {
+	if r.Group != "" {
+		r.Kind += "." + r.Group
+	}
+	return r.String()
+}
+
+// Beside returns the reference as String does, or as Qualified does if the kind of another reference has the same name in
+// another group.
+func (r ObjectRef) Beside(other ObjectRef) string {
+	if r.Kind == other.Kind && r.Group != other.Group {
+		return r.Qualified()
+	}
+	return r.String()
 }
 
 // Compare orders references by cluster, kind, namespace, name and group.

@@ -41,3 +41,21 @@ func TestOrigin(t *testing.T) {
 		}
 	}
 }
+
+func TestGroupsInTexts(t *testing.T) {
+	one := ObjectRef{Group: "a.example.com", Kind: "VirtualService", Namespace: "n", Name: "x", Cluster: "west"}
+	other := ObjectRef{Group: "b.example.com", Kind: "VirtualService", Namespace: "n", Name: "y"}
+	node := ObjectRef{Group: "b.example.com", Kind: "VirtualNode", Namespace: "n", Name: "y"}
+	core := ObjectRef{Kind: "VirtualService", Namespace: "n", Name: "z"}
+	for want, got := range map[string]string{
+		"VirtualService n/x@west":               one.String(),
+		"VirtualService.a.example.com n/x@west": one.Qualified(),
+		"VirtualService.b.example.com n/y":      other.Beside(one),
+		"VirtualNode n/y":                       node.Beside(one),
+		"VirtualService n/z":                    core.Beside(one),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

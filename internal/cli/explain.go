@@ -13,6 +13,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/explain"
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -145,7 +146,7 @@ func answer(state *engine.State, request explain.Request, from, into, namespace 
 		return explain.Into(state, workload, request), nil
 	case workload.Role == model.RoleGateway:
 		return explain.Result{}, fmt.Errorf("%s is a gateway, which sends only the requests of its clients: use --into %s",
-			workload.Origin.Object(), from)
+			dialect.Display(workload.Origin.Object()), from)
 	}
 	return explain.From(state, workload, request), nil
 }

@@ -37,8 +37,9 @@ type kinds struct {
 }
 
 var (
-	sharedMutex sync.Mutex
-	shared      func() (kinds, error)
+	sharedMutex  sync.Mutex
+	shared       func() (kinds, error)
+	sharedGroups func() map[string]map[string]bool
 )
 
 func newKinds() (kinds, error) {
@@ -62,7 +63,7 @@ func newKinds() (kinds, error) {
 func resetScheme() {
 	sharedMutex.Lock()
 	defer sharedMutex.Unlock()
-	shared = nil
+	shared, sharedGroups = nil, nil
 }
 
 func sharedKinds() (kinds, error) {

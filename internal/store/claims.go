@@ -47,11 +47,11 @@ func (r *claimRule[K, V]) evaluate(key K, all []V) {
 		}
 		younger := r.origin(item)
 		first := model.NewFinding(older, model.CodeNameConflict,
-			fmt.Sprintf("%s also defines the %s; this object is older and is served", younger.Object(), r.describe(key)))
+			fmt.Sprintf("%s also defines the %s; this object is older and is served", younger.Object().Beside(older.Object()), r.describe(key)))
 		first.Severity = model.Warning
 		r.report(first)
 		r.report(model.NewFinding(younger, model.CodeNameConflict,
-			fmt.Sprintf("%s also defines the %s; that object is older and is served", older.Object(), r.describe(key))))
+			fmt.Sprintf("%s also defines the %s; that object is older and is served", older.Object().Beside(younger.Object()), r.describe(key))))
 	}
 }
 

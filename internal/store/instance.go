@@ -82,11 +82,11 @@ func (r instanceRule) reportShared(keeps, loses model.Key) {
 		return
 	}
 	first := model.NewFinding(kept.Origin, model.CodeSelectorConflict,
-		fmt.Sprintf("pods of it are selected by %s too; they stay with this object", lost.Origin.Object()))
+		fmt.Sprintf("pods of it are selected by %s too; they stay with this object", lost.Origin.Object().Beside(kept.Origin.Object())))
 	first.Severity = model.Warning
 	r.findings.Emit(first)
 	r.findings.Emit(model.NewFinding(lost.Origin, model.CodeSelectorConflict,
-		fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object())))
+		fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object().Beside(lost.Origin.Object()))))
 }
 
 // addPod records the workload, the sidecarClass and the DNS mode of the pod of an instance.

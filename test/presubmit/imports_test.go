@@ -123,7 +123,7 @@ var mayImport = []rule{
 	}},
 	{"internal/cli/phrases", []string{"model"}},
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
-	{"internal/cli/names", []string{"model", "internal/engine", "internal/store", "internal/cli/manifest"}},
+	{"internal/cli/names", []string{"model", "internal/dialect", "internal/engine", "internal/store", "internal/cli/manifest"}},
 	{"internal/cli/explain", []string{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/store", "internal/cli/terminal",
 		"internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
@@ -133,7 +133,9 @@ var mayImport = []rule{
 		"internal/cli/phrases",
 	}},
 	{"internal/cli/requestrates", []string{"sidecar"}},
-	{"internal/cli/graph", []string{"internal/cli/requestrates", "model", "internal/engine", "internal/cli/terminal", "internal/cli/phrases"}},
+	{"internal/cli/graph", []string{
+		"internal/cli/requestrates", "model", "internal/dialect", "internal/engine", "internal/cli/lookup", "internal/cli/terminal", "internal/cli/phrases",
+	}},
 	{"internal/cli/inspect", []string{
 		"internal/build", "model", "sidecar", "internal/delivery/xds/clientstatus", "internal/cli/names", "internal/cli/terminal",
 	}},

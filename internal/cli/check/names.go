@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -51,7 +52,7 @@ func unanswered(s *engine.State) (string, error) {
 	for _, key := range slices.SortedFunc(maps.Keys(silent), model.Key.Compare) {
 		w, _ := s.Index.Workload(key)
 		if names := unresolvedNames(s, w); len(names) > 0 {
-			texts = append(texts, fmt.Sprintf("%s, %s %s: %s", w.Origin.Object(),
+			texts = append(texts, fmt.Sprintf("%s, %s %s: %s", dialect.Display(w.Origin.Object()),
 				map[bool]string{true: "pod", false: "pods"}[len(silent[key]) == 1], some(silent[key]), some(names)))
 		}
 	}

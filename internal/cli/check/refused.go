@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
 )
@@ -31,7 +32,7 @@ func refused(ctx context.Context, c *Cluster) (string, error) {
 			continue
 		}
 		of := corev1.ObjectReference{
-			Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name,
+			APIVersion: e.InvolvedObject.APIVersion, Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name,
 			UID: e.InvolvedObject.UID,
 		}
 		if known, there := last[of]; !there || known.LastTimestamp.Before(&e.LastTimestamp) {
@@ -61,23 +62,23 @@ func lacksPods(ctx context.Context, c *Cluster, of corev1.ObjectReference) (name
 	var meta metav1.ObjectMeta
 	var want, have int32
 	apps := c.Kube.AppsV1()
-	switch of.Kind {
-	case "ReplicaSet":
+	switch of.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
 		o, getErr := apps.ReplicaSets(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err = getErr; err == nil {
 			meta, want, have = o.ObjectMeta, *o.Spec.Replicas, o.Status.Replicas
 		}
-	case "StatefulSet":
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		o, getErr := apps.StatefulSets(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err = getErr; err == nil {
 			meta, want, have = o.ObjectMeta, *o.Spec.Replicas, o.Status.Replicas
 		}
-	case "DaemonSet":
+	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
 		o, getErr := apps.DaemonSets(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err = getErr; err == nil {
 			meta, want, have = o.ObjectMeta, o.Status.DesiredNumberScheduled, o.Status.CurrentNumberScheduled
 		}
-	case "Job":
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
 		o, getErr := c.Kube.BatchV1().Jobs(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 		if err = getErr; err == nil {
 			meta, want, have = o.ObjectMeta, 1, o.Status.Active+o.Status.Succeeded+o.Status.Failed

@@ -18,13 +18,18 @@ import (
 // Workloads are counted whose pods a webhook of Anymesh refuses, while they lack pods.
 func TestRefused(t *testing.T) {
 	const denial = `Error creating: admission webhook "appmesh.pods.anymesh.dev" denied the request: `
+	versions := map[string]string{"ReplicaSet": "apps/v1", "Job": "batch/v1"}
 	event := func(name, kind, object, uid, message string, at int64) runtime.Object {
 		return &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Reason: "FailedCreate", Message: message,
 			LastTimestamp:  metav1.NewTime(time.Unix(at, 0)),
-			InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "a", Name: object, UID: types.UID(uid)},
+			InvolvedObject: corev1.ObjectReference{
+				APIVersion: versions[kind], Kind: kind, Namespace: "a", Name: object, UID: types.UID(uid),
+			},
 		}
 	}
+	otherGroup := event("x", "ReplicaSet", "front-1", "1", denial+"x", 1).(*corev1.Event)
+	otherGroup.InvolvedObject.APIVersion = "example.com/v1"
 	yes, three := true, int32(3)
 	replicaSet := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "front-1", UID: "1", OwnerReferences: []metav1.OwnerReference{
@@ -47,6 +52,7 @@ func TestRefused(t *testing.T) {
 		"complete":      {[]runtime.Object{complete, event("x", "ReplicaSet", "front-1", "1", denial+"x", 1)}, "<nil>"},
 		"created again": {[]runtime.Object{again, event("x", "ReplicaSet", "front-1", "1", denial+"x", 1)}, "<nil>"},
 		"deleted":       {[]runtime.Object{event("x", "ReplicaSet", "front-1", "1", denial+"x", 1)}, "<nil>"},
+		"other group":   {[]runtime.Object{replicaSet, otherGroup}, "<nil>"},
 		"other webhook": {[]runtime.Object{replicaSet, event("x", "ReplicaSet", "front-1", "1", `admission webhook "other" denied the request: x`, 1)}, "<nil>"},
 		"two kinds": {[]runtime.Object{
 			replicaSet, event("x", "ReplicaSet", "front-1", "1", denial+"x", 1),

@@ -15,6 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/pod/inject"
@@ -182,7 +183,7 @@ func countFindings(all []model.Finding) (string, error) {
 	count := map[string]int{}
 	errs := 0
 	for _, f := range all {
-		count[f.Object.String()]++
+		count[dialect.Display(f.Object)]++
 		if f.Severity == model.Error {
 			errs++
 		}

@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // Text writes the description as text.
 func (d Router) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to its services get no route")
 	if len(d.Gateways) > 0 {
 		t := terminal.Table{Headings: []string{"GATEWAY", "OBJECT"}}
 		for _, g := range d.Gateways {
-			t.Row(g.Name, s.Dim(g.Object.String()))
+			t.Row(g.Name, s.Dim(dialect.Display(g.Object)))
 		}
 		p.heading("Gateways")
 		p.table(t)
@@ -29,7 +30,7 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 	p.heading("Services")
 	t := terminal.Table{Headings: []string{"SERVICE", "OBJECT"}}
 	for _, v := range d.Services {
-		t.Row(v.Name, s.Dim(v.Object.String()))
+		t.Row(v.Name, s.Dim(dialect.Display(v.Object)))
 	}
 	if t.Len() == 0 {
 		p.WriteString("  none: no service uses this router\n")
@@ -46,7 +47,7 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 // Text writes the description as text.
 func (d Object) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	p.WriteString(s.Cyan(d.ObjectRef.String()) + "\n")
+	p.WriteString(s.Cyan(dialect.Display(d.ObjectRef)) + "\n")
 	p.heading("Mesh items")
 	t := terminal.Table{Headings: []string{"MESH", "KIND", "NAME", "FIELD"}}
 	for _, item := range d.Items {

@@ -9,6 +9,7 @@ import (
 	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -40,7 +41,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	if d.Pod != nil {
 		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
 	}
-	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
 	if d.Role == model.RoleGateway {
 		p.WriteString("gateway: requests of clients outside the mesh go to services of the mesh\n")
 	} else {
@@ -87,7 +88,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 // Text writes the description as text.
 func (d Service) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.names(d.Names)
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to this service get no route")
@@ -101,20 +102,20 @@ func (d Service) Text(w io.Writer, s terminal.Style) error {
 // Text writes the description as text.
 func (d Mesh) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
-	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(d.Origin.Object().String()), s.Bold(d.Name))
+	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name))
 	fmt.Fprintf(p, "trust domain %s; undeclared destinations: %s; addresses: %s\n", d.TrustDomain, d.Egress,
 		cmp.Or(string(d.Family), "IPv6 and IPv4"))
 	p.heading("Workloads")
 	t := terminal.Table{Headings: []string{"NAME", "LISTENS", "READY", "OBJECT"}}
 	for _, m := range d.Workloads {
 		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), fmt.Sprintf("%d/%d", m.Ready, m.Instances),
-			s.Dim(m.Object.String()))
+			s.Dim(dialect.Display(m.Object)))
 	}
 	p.list(t)
 	p.heading("Services")
 	t = terminal.Table{Headings: []string{"NAME", "PORTS", "RESOLVES TO", "OBJECT"}}
 	for _, m := range d.Services {
-		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), p.values(m.Names), s.Dim(m.Object.String()))
+		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), p.values(m.Names), s.Dim(dialect.Display(m.Object)))
 	}
 	p.list(t)
 	p.status(d.Status)
@@ -148,12 +149,12 @@ func (p *page) ports(ports []Port, none string) {
 			p.WriteString("; with and without TLS")
 		}
 		if port.Through != nil {
-			p.WriteString("; through " + port.Through.String())
+			p.WriteString("; through " + dialect.Display(*port.Through))
 		}
 		if port.Timeouts != "" {
 			p.WriteString("; timeouts: " + port.Timeouts)
 		}
-		p.WriteString("  " + p.s.Dim(port.Origin.String()) + "\n")
+		p.WriteString("  " + p.s.Dim(dialect.DisplayOrigin(port.Origin)) + "\n")
 		if len(port.Routes) == 0 && port.Timeouts == "" {
 			p.WriteString("    " + p.s.Yellow("no routes") + "\n")
 		}
@@ -172,7 +173,7 @@ func (p *page) ports(ports []Port, none string) {
 func (p *page) route(r Route) {
 	var targets []string
 	for _, t := range r.Targets {
-		name := t.Object.String()
+		name := dialect.Display(t.Object)
 		if t.Port != 0 {
 			name += fmt.Sprintf(" port %d", t.Port)
 		}
@@ -182,13 +183,13 @@ func (p *page) route(r Route) {
 		targets = append(targets, name)
 	}
 	if r.Service != nil {
-		targets = []string{r.Service.Object.String()}
+		targets = []string{dialect.Display(r.Service.Object)}
 		if r.Service.Port != 0 {
 			targets[0] += fmt.Sprintf(" port %d", r.Service.Port)
 		}
 	}
 	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("no destination")),
-		p.s.Dim(r.Origin.String()))
+		p.s.Dim(dialect.DisplayOrigin(r.Origin)))
 	if len(r.Rewrites) > 0 {
 		fmt.Fprintf(p, "      rewrites: %s\n", strings.Join(r.Rewrites, ", "))
 	}
@@ -210,7 +211,7 @@ func (p *page) callers(all []Caller, routes bool) {
 		t.Headings = append(t.Headings, "ROUTE", "SHARE")
 	}
 	for _, c := range all {
-		row := []string{c.Object.String(), fmt.Sprintf("%s:%d", c.Service, c.Port)}
+		row := []string{dialect.Display(c.Object), fmt.Sprintf("%s:%d", c.Service, c.Port)}
 		if routes {
 			row = append(row, c.Route, c.Share)
 		}
@@ -226,6 +227,6 @@ func (p *page) findings(all []model.Finding) {
 	}
 	for _, f := range all {
 		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), p.s.Link(findings.URL(string(f.Code)), string(f.Code)),
-			p.s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+			p.s.Dim(dialect.DisplayField(f.Object, f.Path)), f.Text)
 	}
 }

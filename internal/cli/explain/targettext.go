@@ -7,6 +7,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -83,7 +84,7 @@ func (r Receiver) text(b *strings.Builder, s terminal.Style, indent string) {
 		fmt.Fprintf(b, "%s%s the mesh has no sidecar behind this address\n", indent, s.Yellow("→"))
 	default:
 		for _, step := range d.Steps {
-			fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, d.Outcome), step.Text, s.Dim(step.Origin.String()))
+			fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, d.Outcome), step.Text, s.Dim(dialect.DisplayOrigin(step.Origin)))
 		}
 		if !good(d.Outcome) {
 			fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, d.Outcome), outcome(s, *d))

@@ -9,6 +9,7 @@ import (
 	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -22,7 +23,7 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 	if a.Inbound {
 		preposition = "into"
 	}
-	subject := a.Workload.Origin.Object().String()
+	subject := dialect.Display(a.Workload.Origin.Object())
 	if a.Workload.Pod != nil {
 		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name +
 			", an instance of " + subject
@@ -45,11 +46,11 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 		fmt.Fprintf(&b, "  header %s: %s\n", h.Name, h.Value)
 	}
 	if o := a.Owner; o != nil {
-		of := s.Cyan(o.Owner.String())
+		of := s.Cyan(dialect.Display(o.Owner))
 		if o.Part != "" {
 			of += ", rule " + o.Part
 		}
-		fmt.Fprintf(&b, "  %s is of %s\n", o.Object, of)
+		fmt.Fprintf(&b, "  %s is of %s\n", dialect.Display(o.Object), of)
 	}
 	common, same := a.limits()
 	for _, t := range a.Targets {
@@ -76,7 +77,7 @@ func (a Result) findings(b *strings.Builder, s terminal.Style) {
 	}
 	for _, f := range a.Findings {
 		fmt.Fprintf(b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)),
-			s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+			s.Dim(dialect.DisplayField(f.Object, f.Path)), f.Text)
 	}
 }
 
@@ -117,7 +118,7 @@ func steps(b *strings.Builder, s terminal.Style, indent string, d model.Decision
 	for i, step := range d.Steps {
 		origin := ""
 		if step.Origin.Object().Name != "" {
-			origin = s.Dim(step.Origin.String())
+			origin = s.Dim(dialect.DisplayOrigin(step.Origin))
 		}
 		table.Row(s.Dim(strconv.Itoa(i+1)), step.Text, origin)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -32,7 +33,7 @@ func DOT(w io.Writer, meshes []Mesh) error {
 				shape += ", color=red"
 			}
 			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape,
-				strconv.Quote(n.Object.String()))
+				strconv.Quote(dialect.Display(n.Object)))
 		}
 		for _, e := range m.Edges {
 			fmt.Fprintf(&b, "    %s -> %s", id(e.From), id(e.To))

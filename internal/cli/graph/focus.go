@@ -1,17 +1,22 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"anymesh.dev/anymesh/internal/cli/lookup"
+)
 
 // Unlimited is a depth without a limit.
 const Unlimited = -1
 
 // Focus returns the part of a mesh that reaches the nodes with a name or that they reach. The name is a label, the name
-// in the mesh, NAMESPACE/NAME or NAME of the object. depth is the number of calls from workload to workload in each
+// in the mesh, NAMESPACE/NAME, NAME, KIND.GROUP/NAME or KIND.GROUP/NAMESPACE/NAME of the object. depth is the number of calls from workload to workload in each
 // direction, or Unlimited. It reports false if no node has the name.
 func (m Mesh) Focus(name string, depth int) (Mesh, bool) {
 	var centers []string
 	for _, n := range m.Nodes {
-		if slices.Contains([]string{n.Label, n.Name, n.Object.Name, n.Object.Namespace + "/" + n.Object.Name}, name) {
+		if slices.Contains([]string{n.Label, n.Name, n.Object.Name, n.Object.Namespace + "/" + n.Object.Name}, name) ||
+			lookup.HasName(n.Object, name) {
 			centers = append(centers, n.ID)
 		}
 	}

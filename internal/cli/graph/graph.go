@@ -12,6 +12,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/requestrates"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -102,7 +103,7 @@ func (e Edge) Label() string {
 
 func (e Edge) share() string {
 	if e.Through != nil {
-		return "through " + e.Through.String()
+		return "through " + dialect.Display(*e.Through)
 	}
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/spelling"
 	"anymesh.dev/anymesh/model"
 )
@@ -41,7 +44,8 @@ var plain = strings.NewReplacer("[", ".", "]", "")
 var missing = regexp.MustCompile(`^(\w+) ([\w.-]+)/([\w.-]+) does not exist`)
 
 // withMeant adds to a finding about a missing object the name that was meant: of an object of the files, of the same
-// kind and namespace, or with the same name in another namespace.
+// kind and namespace, or with the same name in another namespace. A kind whose name dialects share is that of the group of
+// the finding's object.
 func withMeant(f model.Finding, sources map[model.ObjectRef]*manifest.Document) model.Finding {
 	m := missing.FindStringSubmatch(f.Text)
 	if f.Code != model.CodeReferenceNotFound || m == nil {
@@ -49,7 +53,8 @@ func withMeant(f model.Finding, sources map[model.ObjectRef]*manifest.Document) 
 	}
 	names, namespaces := map[string]bool{}, []string{}
 	for ref := range sources {
-		if ref.Kind != m[1] {
+		kind := schema.GroupKind{Group: ref.Group, Kind: ref.Kind}
+		if ref.Kind != m[1] || ref.Group != f.Object.Group && dialect.KindName(kind) != ref.Kind {
 			continue
 		}
 		if ref.Namespace == m[2] {

@@ -42,7 +42,8 @@ type Report struct {
 	Findings []Located `json:"findings"`
 	// Assumptions are assumptions about objects that are not in the files.
 	Assumptions []string `json:"assumptions,omitempty"`
-	// Read counts the checked objects; Skipped counts objects of other kinds, by kind.
+	// Read counts the checked objects; Skipped counts objects of other kinds, by kind, and
+	// by KIND.GROUP if dialects read a kind of the same name.
 	Read    int            `json:"read"`
 	Skipped map[string]int `json:"skipped,omitempty"`
 	// Skips are files and folders whose objects are not read.
@@ -83,8 +84,9 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 	set.Assumptions = append(assumptions, set.Assumptions...)
 	for _, d := range plan.Documents {
 		set.Read++
-		if set.Skipped[d.GVK.Kind]--; set.Skipped[d.GVK.Kind] == 0 {
-			delete(set.Skipped, d.GVK.Kind)
+		kind := dialect.KindName(d.GVK.GroupKind())
+		if set.Skipped[kind]--; set.Skipped[kind] == 0 {
+			delete(set.Skipped, kind)
 		}
 	}
 	schema, err := schemaFaults(dialects, documents, repaired)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"anymesh.dev/anymesh/docs/findings"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -81,10 +82,7 @@ func (r *Report) SARIF(version string) any {
 		})
 	}
 	for _, f := range r.Findings {
-		at := f.Object.String()
-		if f.Path != "" {
-			at += " " + f.Path
-		}
+		at := dialect.DisplayField(f.Object, f.Path)
 		location := sarifLocation{Logical: []sarifLogical{{at}}}
 		if f.File != "" {
 			location.Physical = &sarifPhysical{sarifArtifact{uri(f.File)}, sarifRegion{f.Line}}

@@ -10,6 +10,7 @@ import (
 	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -20,7 +21,7 @@ func (r *Report) Text(w io.Writer, s terminal.Style) error {
 		if f.File != "" {
 			b.WriteString(s.Bold(fmt.Sprintf("%s:%d:", f.File, f.Line)) + " ")
 		}
-		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)), s.Cyan(f.Object.String()))
+		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)), s.Cyan(dialect.Display(f.Object)))
 		if f.Path != "" {
 			b.WriteString(" " + s.Dim(f.Path))
 		}

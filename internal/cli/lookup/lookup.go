@@ -5,7 +5,6 @@ package lookup
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +13,6 @@ import (
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
-
-// maxListed is the maximum number of names in an error.
-const maxListed = 12
 
 // Workload is the result of a lookup.
 type Workload struct {
@@ -43,35 +39,26 @@ func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 	return all[0].Identity, true
 }
 
-// FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME or NAME,
-// the node ID of its sidecars, or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace has
-// precedence for names without a namespace.
+// FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME, NAME,
+// KIND.GROUP/NAME or KIND.GROUP/NAMESPACE/NAME, the node ID of its sidecars, or a pod as pod/NAME or pod/NAMESPACE/NAME.
+// namespace has precedence for names without a namespace.
 func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 	if pod, is := strings.CutPrefix(name, "pod/"); is {
 		return findPod(s, pod, namespace)
 	}
-	all := s.Index.Model.Workloads
-	for _, matches := range []func(model.Workload) bool{
-		func(w model.Workload) bool { return w.Key.String() == name || w.NodeID != "" && w.NodeID == name },
-		func(w model.Workload) bool { return objectName(w.Origin.Object()) == name },
-		func(w model.Workload) bool {
-			return w.Origin.Object().Namespace == namespace && w.Origin.Object().Name == name
-		},
-		func(w model.Workload) bool { return w.Name == name },
-		func(w model.Workload) bool { return w.Origin.Object().Name == name },
-	} {
-		found := slices.DeleteFunc(slices.Clone(all), func(w model.Workload) bool { return !matches(w) })
-		if len(found) == 1 {
-			return Workload{Workload: found[0]}, nil
+	var all []item
+	for _, w := range s.Index.Model.Workloads {
+		i := item{key: w.Key, object: w.Origin.Object(), listed: objectName(w.Origin.Object())}
+		if w.NodeID != "" {
+			i.names = []string{w.NodeID}
 		}
-		if len(found) > 1 {
-			return Workload{}, fmt.Errorf("%q is ambiguous; use one of %s", name, list(found))
-		}
+		all = append(all, i)
 	}
-	if len(all) == 0 {
-		return Workload{}, fmt.Errorf("workload %q not found; the mesh has no workloads", name)
+	i, err := find(all, "workload", name, namespace)
+	if err != nil {
+		return Workload{}, err
 	}
-	return Workload{}, fmt.Errorf("workload %q not found; workloads are %s", name, list(all))
+	return Workload{Workload: s.Index.Model.Workloads[i]}, nil
 }
 
 func findPod(s *engine.State, name, namespace string) (Workload, error) {
@@ -110,58 +97,36 @@ func withoutNames(s *engine.State, pod model.Instance) bool {
 	return false
 }
 
-// FindService finds a service by its host name, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME.
+// FindService finds a service by its host name, MESH/NAME, or the name of its object as FindWorkload does.
 func FindService(s *engine.State, name, namespace string) (model.Service, error) {
-	all := s.Index.Model.Services
-	for _, matches := range []func(model.Service) bool{
-		func(v model.Service) bool { return v.Key.String() == name },
-		func(v model.Service) bool { return objectName(v.Origin.Object()) == name },
-		func(v model.Service) bool {
-			return v.Origin.Object().Namespace == namespace && v.Origin.Object().Name == name
-		},
-		func(v model.Service) bool { return v.Name == name || slices.Contains(v.Aliases, name) },
-		func(v model.Service) bool { return v.Origin.Object().Name == name },
-	} {
-		found := slices.DeleteFunc(slices.Clone(all), func(v model.Service) bool { return !matches(v) })
-		if len(found) == 1 {
-			return found[0], nil
-		}
-		if len(found) > 1 {
-			return model.Service{}, fmt.Errorf("%q is ambiguous, for example %s; use NAMESPACE/NAME", name,
-				found[0].Key)
-		}
+	var all []item
+	for _, v := range s.Index.Model.Services {
+		all = append(all, item{v.Key, v.Origin.Object(), v.Aliases, v.Name})
 	}
-	var names []string
-	for _, v := range all[:min(len(all), maxListed)] {
-		names = append(names, v.Name)
+	i, err := find(all, "service", name, namespace)
+	if err != nil {
+		return model.Service{}, err
 	}
-	if len(names) == 0 {
-		names = []string{"none"}
-	}
-	return model.Service{}, fmt.Errorf("service %q not found; services are %s", name, strings.Join(names, ", "))
+	return s.Index.Model.Services[i], nil
 }
 
-// FindMesh finds a mesh by its name or the name of its object.
+// FindMesh finds a mesh by its name, or by the name of its object as NAME or KIND.GROUP/NAME.
 func FindMesh(s *engine.State, name string) (model.Mesh, error) {
 	var names []string
+	var all []item
 	for _, m := range s.Index.Model.Meshes {
-		if m.Name == name || m.Origin.Object().Name == name {
+		if m.Name == name {
 			return m, nil
 		}
 		names = append(names, m.Name)
+		all = append(all, item{key: model.Key{Name: m.Name}, object: m.Origin.Object()})
 	}
-	return model.Mesh{}, fmt.Errorf("mesh %q not found, or not served; served meshes are %v", name, names)
-}
-
-func objectName(o model.ObjectRef) string { return o.Namespace + "/" + o.Name }
-
-func list(all []model.Workload) string {
-	var names []string
-	for _, w := range all[:min(len(all), maxListed)] {
-		names = append(names, objectName(w.Origin.Object()))
+	i, err := find(all, "mesh", name, "")
+	switch {
+	case IsAmbiguous(err):
+		return model.Mesh{}, err
+	case err != nil:
+		return model.Mesh{}, fmt.Errorf("mesh %q not found, or not served; served meshes are %v", name, names)
 	}
-	if len(all) > maxListed {
-		names = append(names, "...")
-	}
-	return strings.Join(names, ", ")
+	return s.Index.Model.Meshes[i], nil
 }

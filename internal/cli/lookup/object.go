@@ -1,7 +1,6 @@
 package lookup
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,35 +12,18 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// FindRouter finds a router by its name in the mesh, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME.
-// This includes implicit routers of workloads.
+// FindRouter finds a router by its name in the mesh, MESH/NAME, or the name of its object as FindWorkload does. This
+// includes implicit routers of workloads.
 func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
-	all := s.Index.Model.Routers
-	for _, matches := range []func(model.Router) bool{
-		func(r model.Router) bool { return r.Key.String() == name },
-		func(r model.Router) bool { return objectName(r.Origin.Object()) == name },
-		func(r model.Router) bool {
-			return r.Origin.Object().Namespace == namespace && r.Origin.Object().Name == name
-		},
-		func(r model.Router) bool { return r.Name == name },
-		func(r model.Router) bool { return r.Origin.Object().Name == name },
-	} {
-		found := slices.DeleteFunc(slices.Clone(all), func(r model.Router) bool { return !matches(r) })
-		if len(found) == 1 {
-			return found[0], nil
-		}
-		if len(found) > 1 {
-			return model.Router{}, fmt.Errorf("%q is ambiguous, for example %s; use NAMESPACE/NAME", name, found[0].Key)
-		}
+	var all []item
+	for _, r := range s.Index.Model.Routers {
+		all = append(all, item{key: r.Key, object: r.Origin.Object(), listed: objectName(r.Origin.Object())})
 	}
-	var names []string
-	for _, r := range all[:min(len(all), maxListed)] {
-		names = append(names, objectName(r.Origin.Object()))
+	i, err := find(all, "router", name, namespace)
+	if err != nil {
+		return model.Router{}, err
 	}
-	if len(names) == 0 {
-		names = []string{"none"}
-	}
-	return model.Router{}, fmt.Errorf("router %q not found; routers are %s", name, strings.Join(names, ", "))
+	return s.Index.Model.Routers[i], nil
 }
 
 // FindObject finds an object of a kind that a dialect reads, by NAMESPACE/NAME or NAME. The object need not be served.

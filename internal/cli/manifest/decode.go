@@ -28,7 +28,7 @@ type Set struct {
 	Sources map[model.ObjectRef]*Document
 	// Read counts the decoded documents, including workloads.
 	Read int
-	// Skipped counts the objects of other kinds, by kind.
+	// Skipped counts the objects of other kinds, by kind; by KIND.GROUP if dialects read a kind of the same name.
 	Skipped map[string]int
 	Faults  []Fault
 	// Assumptions are assumptions about objects that are not in the files.
@@ -95,7 +95,7 @@ func (d *decoder) document(document *Document) {
 			return
 		}
 		if document.File != "" {
-			d.set.Skipped[document.GVK.Kind]++
+			d.set.Skipped[dialect.KindName(document.GVK.GroupKind())]++
 		}
 	}
 }

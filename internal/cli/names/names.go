@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -181,7 +182,7 @@ func (a Answer) Value() string {
 
 // Source describes who answers, and what the cluster knows.
 func (a Answer) Source() string {
-	object := a.Of.Object().String()
+	object := dialect.Display(a.Of.Object())
 	known := map[Kind]string{
 		ClusterIP: object, ExternalName: object, Pods: "headless " + object, Hostname: "hostname of " + object,
 		None: "no Service has this name",

@@ -136,7 +136,7 @@ func (w *Writer) failed(ref model.ObjectRef, err error) {
 		level = slog.LevelDebug
 	}
 	w.Log.Log(context.Background(), level, "status is not written; retrying",
-		"kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "error", err)
+		"kind", dialect.KindName(schema.GroupKind{Group: ref.Group, Kind: ref.Kind}), "namespace", ref.Namespace, "name", ref.Name, "error", err)
 }
 
 // watchDelivered enqueues objects whose delivery findings changed, and all objects at each resync.
