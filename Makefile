@@ -20,37 +20,40 @@ help: ## print this list
 
 ##@ Build
 
+# $(call compile,TEXT,OUTPUT,FLAGS,PACKAGE[,MODULE]) runs go build, and shows its progress.
+compile = COUNT="go list -C $(or $(5),.) -deps $(4)" hack/progress.sh "building $(1)" go build -C $(or $(5),.) -v $(3) -o $(2) $(4)
+
 .PHONY: build
 build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 
 # Go itself knows what is up to date.
 .PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker
 $(BIN)/anymesh:
-	@echo "building anymesh"; go build $(RELEASE) -o $@ ./cmd/anymesh
+	@$(call compile,anymesh,$@,$(RELEASE),./cmd/anymesh)
 $(BIN)/colors:
-	@echo "building the example's program"; go build -o $@ ./examples/colors/app
+	@$(call compile,the example's program,$@,,./examples/colors/app)
 
 # Anymesh with a second dialect: for tests.
 $(BIN)/extended/anymesh:
-	@echo "building anymesh with a second dialect"; go build $(STRIP) -o $@ ./test/e2e/extended
+	@$(call compile,anymesh with a second dialect,$@,$(STRIP),./test/e2e/extended)
 
 # Anymesh with more sidecar drivers, as third parties extend it: a module of its own.
 $(BIN)/driver/anymesh:
-	@echo "building anymesh with more drivers"; go build -C examples/driver $(STRIP) -o $@ .
+	@$(call compile,anymesh with more drivers,$@,$(STRIP),.,examples/driver)
 
 # A receiver of spans and metrics: for tests.
 $(BIN)/collector:
-	@echo "building a receiver of spans"; go build -o $@ ./test/e2e/collector
+	@$(call compile,a receiver of spans,$@,,./test/e2e/collector)
 
 # Attacks from plain pods: for tests.
 $(BIN)/attacker:
-	@echo "building an attacker"; go build -o $@ ./test/attacker
+	@$(call compile,an attacker,$@,,./test/attacker)
 
 # Contour and the controllers of cert-manager, which the Route trait uses: for tests. They are modules of their own.
 $(BIN)/contour: test/contour/go.mod
-	@hack/progress.sh "building Contour, for tests (once; minutes)" go build -C test/contour $(STRIP) -o $@ github.com/projectcontour/contour/cmd/contour
+	@$(call compile,Contour for tests,$@,$(STRIP),github.com/projectcontour/contour/cmd/contour,test/contour)
 $(BIN)/certmanager: test/certmanager/go.mod $(wildcard test/certmanager/*.go)
-	@hack/progress.sh "building cert-manager, for tests (once; minutes)" go build -C test/certmanager $(STRIP) -o $@ .
+	@$(call compile,cert-manager for tests,$@,$(STRIP),.,test/certmanager)
 
 # A client with the resolver of musl: for tests.
 $(BIN)/call-musl: test/e2e/callers/call.c
@@ -64,7 +67,7 @@ $(BIN)/grpc-clients: hack/grpc-clients.sh $(wildcard internal/delivery/grpcserve
 
 .PHONY: sandbox
 sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
-	@PACKAGES=$$(go -C sandbox list -deps ./cmd/sandbox | wc -l) hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox -v
+	@COUNT="go list -C sandbox -deps ./cmd/sandbox" hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox -v
 
 .PHONY: envoy
 envoy: $(BIN)/envoy $(BIN)/envoy-1.36 ## fetch the Envoy binary, and the oldest that is supported
@@ -88,14 +91,14 @@ images-here: $(BIN)/linux-amd64/anymesh packages
 
 .PHONY: $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh
 $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh: $(BIN)/linux-%/anymesh:
-	@echo "building anymesh for linux/$*"; GOOS=linux GOARCH=$* go build $(RELEASE) -o $@ ./cmd/anymesh
+	@export GOOS=linux GOARCH=$*; $(call compile,anymesh for linux/$*,$@,$(RELEASE),./cmd/anymesh)
 
 # The control plane and the images are for Linux. The CLI is for the machines that people sit at, too.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 .PHONY: cli
 cli: ## write the CLI of each platform and its man pages to bin/cli
 	@set -e; for p in $(PLATFORMS); do out=$(BIN)/cli/anymesh-$${p/\//-}; [ $${p%/*} != windows ] || out=$$out.exe; \
-		echo "building $$out"; GOOS=$${p%/*} GOARCH=$${p#*/} go build $(RELEASE) -o $$out ./cmd/anymesh; done
+		export GOOS=$${p%/*} GOARCH=$${p#*/}; $(call compile,$$out,$$out,$(RELEASE),./cmd/anymesh); done
 	@go run ./docs/generate $(BIN)/cli/man
 
 .PHONY: images-lock
@@ -161,7 +164,7 @@ bench-neighbors: all $(BIN)/attacker ## what an attack by plain pods costs a mes
 	@go run ./bench/neighbors --bin $(BIN)
 
 $(BIN)/istiod: bench/istiod/go.mod
-	@hack/progress.sh "building istiod, to compare with (once; minutes)" go build -C bench/istiod -o $@ istio.io/istio/pilot/cmd/pilot-discovery
+	@$(call compile,istiod to compare with,$@,,istio.io/istio/pilot/cmd/pilot-discovery,bench/istiod)
 
 ##@ Keep
 
