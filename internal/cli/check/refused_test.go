@@ -22,7 +22,7 @@ func TestRefused(t *testing.T) {
 	event := func(name, kind, object, uid, message string, at int64) runtime.Object {
 		return &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Reason: "FailedCreate", Message: message,
-			LastTimestamp:  metav1.NewTime(time.Unix(at, 0)),
+			LastTimestamp: metav1.NewTime(time.Unix(at, 0)),
 			InvolvedObject: corev1.ObjectReference{
 				APIVersion: versions[kind], Kind: kind, Namespace: "a", Name: object, UID: types.UID(uid),
 			},
