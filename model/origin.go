@@ -42,8 +42,8 @@ func (r ObjectRef) Qualified() string {
 	return r.String()
 }
 
-// Beside returns the reference as String does, or as Qualified does if the kind of another reference has the same name in
-// another group.
+// Beside returns the reference as String does, or as Qualified does if the kind of another reference has the same name
+// in another group.
 func (r ObjectRef) Beside(other ObjectRef) string {
 	if r.Kind == other.Kind && r.Group != other.Group {
 		return r.Qualified()

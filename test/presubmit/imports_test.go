@@ -156,8 +156,8 @@ var mayImport = []rule{
 	{"cmd/anymesh", []string{"program"}},
 }
 
-// groups are the folders of the program in the order in which they build on each other: packages import only packages of
-// their own or an earlier group. CONTRIBUTING.md shows the order.
+// groups are the folders of the program in the order in which they build on each other: packages import only packages
+// of their own or an earlier group. CONTRIBUTING.md shows the order.
 var groups = []string{
 	"model", "api", "charts", "sidecar",
 	"internal/truncate", "internal/spelling", "internal/ratelimit", "internal/timerslack", "internal/memlimit",

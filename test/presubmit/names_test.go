@@ -96,8 +96,8 @@ func namesOf(t *testing.T, dialects []dialect.Dialect) []name {
 			})
 		}
 	}
-	for i, n := range out { // a field of App Mesh is called httpRoute
-		out[i].folders = append(n.folders, fields[n.plain]...)
+	for i := range out { // a field of App Mesh is called httpRoute
+		out[i].folders = append(out[i].folders, fields[out[i].plain]...)
 	}
 	for _, driver := range sidecar.Drivers() {
 		add(driver, "driver "+driver, "internal/driver/"+driver+"/", "internal/driver/drivers.go")

@@ -1,5 +1,5 @@
-// Package twodialects shows the commands of a program with two dialects that have a kind of the same name: VirtualService
-// of App Mesh, and of a small dialect.
+// Package twodialects shows the commands of a program with two dialects that have a kind of the same name:
+// VirtualService of App Mesh, and of a small dialect.
 package twodialects
 
 import (

@@ -32,8 +32,8 @@ func refused(ctx context.Context, c *Cluster) (string, error) {
 			continue
 		}
 		of := corev1.ObjectReference{
-			APIVersion: e.InvolvedObject.APIVersion, Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name,
-			UID: e.InvolvedObject.UID,
+			APIVersion: e.InvolvedObject.APIVersion, Kind: e.InvolvedObject.Kind, Namespace: e.InvolvedObject.Namespace,
+			Name: e.InvolvedObject.Name, UID: e.InvolvedObject.UID,
 		}
 		if known, there := last[of]; !there || known.LastTimestamp.Before(&e.LastTimestamp) {
 			last[of] = e

@@ -10,8 +10,8 @@ import (
 const Unlimited = -1
 
 // Focus returns the part of a mesh that reaches the nodes with a name or that they reach. The name is a label, the name
-// in the mesh, NAMESPACE/NAME, NAME, KIND.GROUP/NAME or KIND.GROUP/NAMESPACE/NAME of the object. depth is the number of calls from workload to workload in each
-// direction, or Unlimited. It reports false if no node has the name.
+// in the mesh, NAMESPACE/NAME, NAME, KIND.GROUP/NAME or KIND.GROUP/NAMESPACE/NAME of the object. depth is the number of
+// calls from workload to workload in each direction, or Unlimited. It reports false if no node has the name.
 func (m Mesh) Focus(name string, depth int) (Mesh, bool) {
 	var centers []string
 	for _, n := range m.Nodes {

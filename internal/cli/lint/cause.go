@@ -44,8 +44,8 @@ var plain = strings.NewReplacer("[", ".", "]", "")
 var missing = regexp.MustCompile(`^(\w+) ([\w.-]+)/([\w.-]+) does not exist`)
 
 // withMeant adds to a finding about a missing object the name that was meant: of an object of the files, of the same
-// kind and namespace, or with the same name in another namespace. A kind whose name dialects share is that of the group of
-// the finding's object.
+// kind and namespace, or with the same name in another namespace. A kind whose name dialects share is that of the
+// group of the finding's object.
 func withMeant(f model.Finding, sources map[model.ObjectRef]*manifest.Document) model.Finding {
 	m := missing.FindStringSubmatch(f.Text)
 	if f.Code != model.CodeReferenceNotFound || m == nil {

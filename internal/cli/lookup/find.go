@@ -38,8 +38,8 @@ type item struct {
 }
 
 // find returns the index of the only item with a name: its key, its object as KIND.GROUP/NAME or
-// KIND.GROUP/NAMESPACE/NAME, NAMESPACE/NAME or NAME, or another of its names. namespace has precedence for names without
-// one. noun is used in errors.
+// KIND.GROUP/NAMESPACE/NAME, NAMESPACE/NAME or NAME, or another of its names. namespace has precedence for names
+// without one. noun is used in errors.
 func find(all []item, noun, name, namespace string) (int, error) {
 	qualified := parse(name)
 	for _, matches := range []func(item) bool{

@@ -40,8 +40,8 @@ func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 }
 
 // FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME, NAME,
-// KIND.GROUP/NAME or KIND.GROUP/NAMESPACE/NAME, the node ID of its sidecars, or a pod as pod/NAME or pod/NAMESPACE/NAME.
-// namespace has precedence for names without a namespace.
+// KIND.GROUP/NAME or KIND.GROUP/NAMESPACE/NAME, the node ID of its sidecars, or a pod as pod/NAME or
+// pod/NAMESPACE/NAME. namespace has precedence for names without a namespace.
 func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 	if pod, is := strings.CutPrefix(name, "pod/"); is {
 		return findPod(s, pod, namespace)
