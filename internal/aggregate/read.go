@@ -146,6 +146,7 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 	options := cache.WatchOptions{
 		Selection: selection, ResourceVersion: query.Get("resourceVersion"), Timeout: defaultWatchTimeout,
 		ResourceVersionMatch: metav1.ResourceVersionMatch(query.Get("resourceVersionMatch")),
+		ByCluster:            c.format.form == formTable, // rows are for people
 	}
 	if options.AllowWatchBookmarks, err = boolean(query, "allowWatchBookmarks"); err != nil {
 		return err

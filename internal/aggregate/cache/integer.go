@@ -158,7 +158,7 @@ func (c *kindCache) exactInteger(n uint64, clusters []string) (*snapshot, error)
 }
 
 // MemberVersion maps the integer of an object, in a write, to the version of the object in its cluster. The error wraps
-// version.ErrMissing if the object has another integer.
+// version.ErrMissing if the object has another integer, unless it is that of an event that said again that it exists.
 func (c *Cache) MemberVersion(
 	resource schema.GroupVersionResource, cluster, namespace, name, text string,
 ) (string, error) {
@@ -176,7 +176,7 @@ func (c *Cache) MemberVersion(
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if m := k.members[cluster]; m != nil {
-		if o := k.find(m.cluster, namespace, name); o != nil && o.integer == n {
+		if o := k.find(m.cluster, namespace, name); o != nil && (o.integer == n || o.again > 0 && n >= o.again) {
 			return strconv.FormatUint(o.version, 10), nil
 		}
 	}

@@ -171,12 +171,23 @@ func (w *Watch) enter(e *entry) error {
 // fromBatch returns the next event of the current entry that is selected.
 func (w *Watch) fromBatch() (Event, bool) {
 	e := w.batch
+	if other := w.other; other != nil {
+		w.other, w.integer = nil, other.Object.integer
+		if w.at == len(e.changes) {
+			w.finish()
+		}
+		return *other, true
+	}
 	for w.at < len(e.changes) {
 		c := e.changes[w.at]
 		w.at++
+		before := w.integer
 		w.integer = c.integer
 		if event, ok := w.translate(c); ok {
-			if w.at == len(e.changes) {
+			if event.Type == watch.Deleted && w.findOther(c) {
+				// A client that resumes from the integer of the deletion would not get the other object.
+				event.Object.integer, event.lines, w.integer = before, nil, before
+			} else if w.at == len(e.changes) {
 				w.finish()
 			}
 			return event, true

@@ -33,7 +33,10 @@ type object struct {
 	cluster *cluster
 	version uint64
 	// integer is the global version, if that is an integer.
-	integer         uint64
+	integer uint64
+	// again is the integer of the first event that said again that the object exists; 0 if there is none. The mutex of
+	// the kind guards it.
+	again           uint64
 	text            []byte
 	namespace, name string
 	uid             span

@@ -136,6 +136,9 @@ type WatchOptions struct {
 	ResourceVersionMatch metav1.ResourceVersionMatch
 	SendInitialEvents    *bool
 	AllowWatchBookmarks  bool
+	// ByCluster is set for clients that tell objects of equal names apart by their cluster. Others get, after a DELETED
+	// event, an ADDED event with the object of another cluster, if there is one: their stores lost it.
+	ByCluster bool
 	// Timeout ends the watch; never if 0.
 	Timeout time.Duration
 }

@@ -40,6 +40,8 @@ type Watch struct {
 	queue      []*entry
 	batch      *entry
 	at         int
+	// other is the event after a deletion that says that another cluster has an object of the name; nil for none.
+	other *Event
 	// positions are the versions up to which the client has all events.
 	positions map[*cluster]uint64
 	// integer is the same if versions are integers.
@@ -215,7 +217,7 @@ func (w *Watch) Stop() {
 		w.timer.Stop()
 	}
 	w.ended = true
-	w.queue, w.batch = nil, nil
+	w.queue, w.batch, w.other = nil, nil, nil
 	w.kind.mutex.Lock()
 	defer w.kind.mutex.Unlock()
 	w.kind.watchers.remove(w)
