@@ -51,8 +51,8 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 }
 
 func (s *Server) deleteIn(c call, m fleet.Member, body []byte) (int, string) {
-	if m.Impersonator == nil {
-		return http.StatusServiceUnavailable, "the Cluster has no spec.impersonatorSecretRef"
+	if err := writable(m); err != nil {
+		return http.StatusServiceUnavailable, err.Error()
 	}
 	mapped, err := s.mappingFor(c, m).Request(c.Header.Get("Content-Type"), body)
 	if err != nil {

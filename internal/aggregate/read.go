@@ -101,6 +101,10 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 		w.Header().Add("Warning", fmt.Sprintf("299 - %q", "the list has no objects of the clusters "+
 			strings.Join(l.Missing, ", ")+", which were never reached"))
 	}
+	for _, stale := range l.Stale {
+		w.Header().Add("Warning", fmt.Sprintf("299 - %q", fmt.Sprintf("the objects of cluster %s are those of %s, when the "+
+			"connection to it was lost", stale.Cluster, stale.Since.UTC().Format(time.RFC3339))))
+	}
 	var chunks net.Buffers
 	if c.format.protobuf {
 		if chunks, err = newProtobufEncoder(kind, c.format).list(c.Context(), kind, l); err != nil {

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
@@ -24,27 +26,55 @@ var streaming = []string{"log", "exec", "attach", "portforward", "proxy"}
 
 // owner returns the member cluster that has an object.
 func (s *Server) owner(c call, clusters []string) (fleet.Member, error) {
-	owners := s.cache.Owner(c.resource(), c.info.Namespace, c.info.Name)
+	name := c.objectName()
+	owners := s.cache.Owner(c.resource(), c.info.Namespace, name)
 	if clusters != nil {
 		owners = slices.DeleteFunc(slices.Clone(owners), func(o string) bool { return !slices.Contains(clusters, o) })
 	}
 	what := c.resource().GroupResource()
 	switch len(owners) {
 	case 0:
-		return fleet.Member{}, s.cache.Absent(c.resource(), c.info.Name, clusters)
+		return fleet.Member{}, s.cache.Absent(c.resource(), name, clusters)
 	case 1:
 		m, ok := c.view.member(owners[0])
 		if !ok {
-			return m, apierrors.NewNotFound(what, c.info.Name)
+			return m, apierrors.NewNotFound(what, name)
 		}
-		if m.Impersonator == nil {
-			return m, apierrors.NewServiceUnavailable(fmt.Sprintf("Cluster %s has no spec.impersonatorSecretRef, which "+
-				"writes and subresources require; join the cluster again or set the field", m.Name))
-		}
-		return m, nil
+		return m, writable(m)
 	}
-	return fleet.Member{}, apierrors.NewConflict(what, c.info.Name, fmt.Errorf("the object exists in the clusters %s; "+
-		"name one with the parameter ?%s= or the header %s", strings.Join(owners, ", "), clusterParameter, clusterHeader))
+	return fleet.Member{}, ambiguous("exists", owners)
+}
+
+// ambiguous is the error of a request for an object that several clusters have or had. Clients retry status 409, and
+// advise to force a server-side apply.
+func ambiguous(verb string, clusters []string) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object %s in the clusters %s; name one with the parameter ?%s= or the "+
+		"header %s", verb, strings.Join(clusters, ", "), clusterParameter, clusterHeader))
+}
+
+// writable returns 503 for a member that takes no writes: clients should not wait for a cluster of which it is known that
+// it does not answer.
+func writable(m fleet.Member) error {
+	switch {
+	case m.Impersonator == nil:
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("Cluster %s has no spec.impersonatorSecretRef, which "+
+			"writes and subresources require; join the cluster again or set the field", m.Name))
+	case m.Away != "":
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s does not answer since %s: %s", m.Name,
+			m.AwaySince.UTC().Format(time.RFC3339), m.Away))
+	}
+	return nil
+}
+
+// objectName returns the name of the object of a request. Requests for a port of a pod, Service or node have the scheme
+// and the port beside it.
+func (c call) objectName() string {
+	if c.info.Subresource == "proxy" {
+		if _, name, _, ok := utilnet.SplitSchemeNamePort(c.info.Name); ok {
+			return name
+		}
+	}
+	return c.info.Name
 }
 
 // write passes a write or a subresource on to the owner of the object, as the caller.

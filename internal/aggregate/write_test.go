@@ -128,11 +128,12 @@ func TestSameNameInTwoClusters(t *testing.T) {
 	l := newLab(t, 2)
 	l.put(0, "p")
 	l.put(1, "p")
-	const conflict = "the object exists in the clusters c1, c2"
-	l.wants(http.StatusConflict, conflict, http.MethodDelete, podsPath+"/p", "", "")
-	l.wants(http.StatusConflict, conflict, http.MethodGet, podsPath+"/p/log", "", "")
-	l.wants(http.StatusConflict, conflict, http.MethodPatch, podsPath+"/p", rewrite.MergePatch, `{}`)
-	l.wants(http.StatusConflict, conflict, http.MethodPost, podsPath+"/p/eviction", rewrite.JSON, `{}`)
+	// Clients retry 409, and advise to force it.
+	const text = "the object exists in the clusters c1, c2; name one with the parameter ?cluster= or the header X-Anymesh-Cluster"
+	l.wants(http.StatusBadRequest, text, http.MethodDelete, podsPath+"/p", "", "")
+	l.wants(http.StatusBadRequest, text, http.MethodGet, podsPath+"/p/log", "", "")
+	l.wants(http.StatusBadRequest, text, http.MethodPatch, podsPath+"/p", rewrite.MergePatch, `{}`)
+	l.wants(http.StatusBadRequest, text, http.MethodPost, podsPath+"/p/eviction", rewrite.JSON, `{}`)
 	code, header, answer := l.do("jane", http.MethodGet, podsPath+"/p", "", "")
 	if got := decoded(t, answer).Annotations[cache.ClusterAnnotation]; code != http.StatusOK || got != "c1" ||
 		!strings.Contains(header.Get("Warning"), "c2") {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -27,8 +28,11 @@ type Member struct {
 	Labels                 map[string]string
 	Provider, Region, Zone string
 	Zones                  []string
-	// Ready is false while the API server does not answer.
+	// Ready is false while the API server does not answer the probe as it should.
 	Ready bool
+	// Away is why the API server does not answer at all, and AwaySince since when; empty if it answers.
+	Away      string
+	AwaySince time.Time
 	// Late is true if the Cluster was created after the first call of Refresh, and no earlier call reached it.
 	Late bool
 	// Reader has the permissions of the cache.
@@ -88,6 +92,7 @@ func (f *Fleet) Refresh(ctx context.Context, clusters []clusterv1.Cluster, group
 			defer cancel()
 			c.err = f.refresh(bounded, c, cluster, groupVersions)
 			c.member.Ready = c.err == nil
+			c.member.setAway(c.err)
 			if f.OwnsStatus && ctx.Err() == nil {
 				f.writeStatus(ctx, c, cluster)
 			}
@@ -103,6 +108,19 @@ func (f *Fleet) Refresh(ctx context.Context, clusters []clusterv1.Cluster, group
 	}
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return members
+}
+
+// setAway records the result of a probe. An answer with another status, and a Cluster that cannot be used, are no reason
+// to expect that requests of users do not reach the API server.
+func (m *Member) setAway(err error) {
+	var unanswered unansweredError
+	if !errors.As(err, &unanswered) {
+		m.Away, m.AwaySince = "", time.Time{}
+		return
+	}
+	if m.Away = err.Error(); m.AwaySince.IsZero() {
+		m.AwaySince = time.Now()
+	}
 }
 
 func (f *Fleet) refresh(ctx context.Context, c *connection, cluster *clusterv1.Cluster, groupVersions []string) error {

@@ -182,6 +182,13 @@ func TestOneMemberDownDelaysNoOther(t *testing.T) {
 	if got := c.condition("c2"); !strings.HasPrefix(got, "False ClusterNotReachable GET /version") {
 		t.Error(got)
 	}
+	away := members[1]
+	if members[0].Away != "" || !strings.HasPrefix(away.Away, "GET /version") || away.AwaySince.IsZero() {
+		t.Errorf("away: %+v", members)
+	}
+	if again := c.refresh()[1]; !again.AwaySince.Equal(away.AwaySince) {
+		t.Errorf("away since %v, then since %v", away.AwaySince, again.AwaySince)
+	}
 }
 
 // TestHalfOpenMember guards against a probe that never ends.
@@ -216,7 +223,7 @@ func TestRotatedToken(t *testing.T) {
 	c := newControlPlane(t, s.join("c1")...)
 	before := c.refresh()
 	s.set(func() { s.token = "t2" })
-	if members := c.refresh(); members[0].Ready || !strings.Contains(c.condition("c1"), "status 401") {
+	if members := c.refresh(); members[0].Ready || members[0].Away != "" || !strings.Contains(c.condition("c1"), "status 401") {
 		t.Errorf("%+v %s", members, c.condition("c1"))
 	}
 	secret := &corev1.Secret{}

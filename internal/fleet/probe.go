@@ -97,6 +97,16 @@ func (c *connection) probe(ctx context.Context, groupVersions []string) error {
 	return nil
 }
 
+// unansweredError is a request without an answer.
+type unansweredError struct {
+	path string
+	err  error
+}
+
+func (e unansweredError) Error() string { return fmt.Sprintf("GET %s: %v", e.path, e.err) }
+
+func (e unansweredError) Unwrap() error { return e.err }
+
 // statusError is an answer other than 200.
 type statusError struct {
 	path string
@@ -116,12 +126,12 @@ func (c *connection) get(ctx context.Context, path string, into any) error {
 	request.Header.Set("Accept", "application/json")
 	response, err := c.member.Reader.Do(request)
 	if err != nil {
-		return fmt.Errorf("GET %s: %w", path, err)
+		return unansweredError{path, err}
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("GET %s: %w", path, err)
+		return unansweredError{path, err}
 	}
 	if response.StatusCode != http.StatusOK {
 		return statusError{path, response.StatusCode, string(body)}

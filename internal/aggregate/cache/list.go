@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -22,11 +23,38 @@ type List struct {
 	Remaining *int64
 	// Missing are clusters whose objects are not in the list because the cluster was never listed.
 	Missing []string
+	// Stale are clusters that are not connected, with the time when the connection was lost.
+	Stale []Stale
 
 	snapshot *snapshot
 	selector *selector
 	after    *object
 	limit    int64
+}
+
+// Stale is a cluster whose objects are those of a time in the past.
+type Stale struct {
+	Cluster string
+	Since   time.Time
+}
+
+// staleAfter is how long a cluster is not connected before its objects are stale: watches end, and begin again, at any
+// time.
+const staleAfter = 2 * time.Second
+
+// stale returns the clusters that are stale, by name.
+func (c *kindCache) stale(clusters []string) []Stale {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var out []Stale
+	for name, m := range c.members {
+		since := m.status.DisconnectedSince
+		if m.synced && !since.IsZero() && time.Since(since) >= staleAfter && visible(clusters, name) {
+			out = append(out, Stale{name, since})
+		}
+	}
+	slices.SortFunc(out, func(a, b Stale) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out
 }
 
 // List returns the objects that the options select.
@@ -61,7 +89,7 @@ func (c *Cache) List(ctx context.Context, resource schema.GroupVersionResource, 
 		l.limit = 0 // kube-apiserver does so, and informers rely on it.
 	}
 	l.ResourceVersion = l.snapshot.vector.String()
-	l.Missing = l.snapshot.missing
+	l.Missing, l.Stale = l.snapshot.missing, k.stale(o.Clusters)
 	if l.limit > 0 {
 		l.page(k, remaining)
 	}

@@ -72,6 +72,8 @@ func (m *Member) answerObject(w http.ResponseWriter, r *http.Request) bool {
 			}
 		}
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success","code":200}`)
+	case strings.HasPrefix(t.subresource, "proxy/"):
+		fmt.Fprint(w, "answer of "+t.name)
 	case !exists && r.Method != http.MethodPut:
 		fail(w, http.StatusNotFound, "NotFound", t.name+" not found")
 	case t.subresource == "log":
