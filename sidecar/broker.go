@@ -84,8 +84,8 @@ type Subscription struct {
 	workloads, destinations map[model.Key]struct{}
 }
 
-// Next returns the changes since the previous call, and waits if there are none. What the Catalog returns afterwards has
-// at least these changes. The error is that of the context, or ErrUnsubscribed.
+// Next returns the changes since the previous call, and waits if there are none. What the Catalog returns afterwards
+// has at least these changes. The error is that of the context, or ErrUnsubscribed.
 func (s *Subscription) Next(ctx context.Context) (Changes, error) {
 	select {
 	case <-s.wake:

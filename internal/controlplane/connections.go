@@ -100,8 +100,8 @@ func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Li
 	return c.limitExcept("webhooks", isServer, c.limits.servers)
 }
 
-// limitDriver returns the limiter of a driver that delivers configuration itself. Its agents have as many connections to
-// the server of host names.
+// limitDriver returns the limiter of a driver that delivers configuration itself. Its agents have as many connections
+// to the server of host names.
 func (c connections) limitDriver(name string) *connlimit.Limiter {
 	own := c
 	own.limits.total = c.limits.discovery / 2

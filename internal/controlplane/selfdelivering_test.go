@@ -32,8 +32,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// poller is a driver that answers requests of its sidecars itself: with the ports of the listeners, and the endpoints of
-// destinations.
+// poller is a driver that answers requests of its sidecars itself: with their workload.
 type poller struct {
 	started chan *sidecar.ControllerContext
 }

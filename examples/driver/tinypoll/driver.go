@@ -1,5 +1,5 @@
-// Package tinypoll is a minimal sidecar driver that delivers configuration itself: its sidecars poll an HTTPS server. It
-// uses only what the README of package sidecar documents.
+// Package tinypoll is a minimal sidecar driver that delivers configuration itself: its sidecars poll an HTTPS server.
+// It uses only what the README of package sidecar documents.
 //
 // In: the catalog of the control plane, and notice of its changes. Out: for each sidecar with a client certificate, the
 // view of its workload with the destinations, as JSON.
