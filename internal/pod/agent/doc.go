@@ -7,6 +7,7 @@
 //	/ready                                          readiness of the proxy
 //	/live                                           whether the proxy responds
 //	/app-probe/<container>/<livez|readyz|startupz>  a probe of the application, performed inside the pod
+//	/app-probe/<container>/<poststart|prestop>       an httpGet hook, with the token of the pod
 //	/metrics                                        metrics of the agent, followed by those of the proxy
 //
 // The agent creates a new private key for each certificate. Keys are written only to a folder in memory. The proxy is

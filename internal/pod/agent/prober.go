@@ -22,9 +22,11 @@ import (
 type probeResult struct {
 	status int
 	text   string
+	// responded is true if the application sent an HTTP response.
+	responded bool
 }
 
-// maxProbeBody is the maximum length of a response body, as in kubelet, in bytes.
+// maxProbeBody is how much of a response body is read, as in kubelet, in bytes.
 const maxProbeBody = 10 << 10
 
 // maxRedirects is the limit of kubelet, which is the default of net/http.
@@ -43,9 +45,9 @@ func (a *agent) probe(ctx context.Context, p Probe, userAgent string) probeResul
 		err = a.probeGRPC(ctx, p.GRPC)
 	}
 	if err != nil {
-		return probeResult{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{status: http.StatusServiceUnavailable, text: err.Error()}
 	}
-	return probeResult{http.StatusOK, "ok"}
+	return probeResult{status: http.StatusOK, text: "ok"}
 }
 
 // dial connects to the host of the probe, or to the pod: an application may listen on one address family only.
@@ -101,7 +103,7 @@ func (a *agent) probeGRPC(ctx context.Context, p *GRPC) error {
 func (a *agent) probeHTTP(ctx context.Context, p *HTTPGet, userAgent string) probeResult {
 	req, err := p.request(ctx, userAgent)
 	if err != nil {
-		return probeResult{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{status: http.StatusServiceUnavailable, text: err.Error()}
 	}
 	transport := &http.Transport{
 		DisableKeepAlives:  true,
@@ -131,12 +133,11 @@ func (a *agent) probeHTTP(ctx context.Context, p *HTTPGet, userAgent string) pro
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return probeResult{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{status: http.StatusServiceUnavailable, text: err.Error()}
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProbeBody))
-	if err != nil {
-		return probeResult{http.StatusServiceUnavailable, err.Error()}
+	if _, err := io.CopyN(io.Discard, resp.Body, maxProbeBody); err != nil && !errors.Is(err, io.EOF) {
+		return probeResult{status: http.StatusServiceUnavailable, text: err.Error()}
 	}
 	status := resp.StatusCode
 	if status >= 200 && status < 400 {
@@ -144,7 +145,7 @@ func (a *agent) probeHTTP(ctx context.Context, p *HTTPGet, userAgent string) pro
 	} else if status < 400 {
 		status = http.StatusServiceUnavailable
 	}
-	return probeResult{status, string(body)}
+	return probeResult{status, resp.Status, true} // not the body: any pod can ask, and TLS may protect it
 }
 
 func (p *HTTPGet) request(ctx context.Context, userAgent string) (*http.Request, error) {

@@ -5,14 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // ProbesEnv is the environment variable with the original probes of the application: a JSON object that maps
-// "<container>/<livez|readyz|startupz>" to Probe.
+// "<container>/<livez|readyz|startupz|poststart|prestop>" to Probe.
 const ProbesEnv = "ANYMESH_PROBES"
+
+// hookTokenHeader is the request header with the token of a hook, as injection writes it.
+const hookTokenHeader = "X-Anymesh-Hook"
+
+// hookKinds are the hooks of a container's lifecycle: probes with a token.
+var hookKinds = []string{"poststart", "prestop"}
+
+var probeKinds = append([]string{"livez", "readyz", "startupz"}, hookKinds...)
 
 // Probe is a container probe of the pod spec with exactly one of the three actions. Kubelet handles the other fields,
 // such as periods.
@@ -21,6 +30,8 @@ type Probe struct {
 	TCPSocket      *TCPSocket `json:"tcpSocket,omitempty"`
 	GRPC           *GRPC      `json:"grpc,omitempty"`
 	TimeoutSeconds int        `json:"timeoutSeconds,omitempty"` // 1
+	// Token is required of requests for a hook, which only the kubelet may run. Hooks have one, and probes do not.
+	Token string `json:"token,omitempty"`
 }
 
 // HTTPGet succeeds if the status is 200 to 399.
@@ -109,8 +120,11 @@ func ParseProbes(text string) (map[string]Probe, error) {
 	}
 	for name, p := range probes {
 		container, kind, ok := strings.Cut(name, "/")
-		if !ok || container == "" || kind != "livez" && kind != "readyz" && kind != "startupz" {
-			return nil, fmt.Errorf("%s: key %q is not <container>/<livez|readyz|startupz>", ProbesEnv, name)
+		if !ok || container == "" || !slices.Contains(probeKinds, kind) {
+			return nil, fmt.Errorf("%s: key %q is not <container>/<%s>", ProbesEnv, name, strings.Join(probeKinds, "|"))
+		}
+		if hook := slices.Contains(hookKinds, kind); hook != (p.Token != "") {
+			return nil, fmt.Errorf("%s: %q: hooks have a token, and probes have none", ProbesEnv, name)
 		}
 		if err := p.check(); err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", ProbesEnv, name, err)

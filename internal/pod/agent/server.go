@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +10,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+
 	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/serverlimit"
-	"github.com/prometheus/common/expfmt"
 )
 
 const (
@@ -145,7 +147,7 @@ func (a *agent) post(url string) error {
 func (a *agent) serveProbe(w http.ResponseWriter, r *http.Request) {
 	kind := r.PathValue("kind")
 	p, ok := a.Probes[r.PathValue("container")+"/"+kind]
-	if !ok {
+	if !ok || subtle.ConstantTimeCompare([]byte(p.Token), []byte(r.Header.Get(hookTokenHeader))) != 1 {
 		http.Error(w, "no such probe", http.StatusNotFound)
 		return
 	}
@@ -154,7 +156,10 @@ func (a *agent) serveProbe(w http.ResponseWriter, r *http.Request) {
 	if v.status != http.StatusOK {
 		result = "failed"
 	}
-	a.metrics.probes.WithLabelValues(kind, result).Inc() // kind is one of three values
+	a.metrics.probes.WithLabelValues(kind, result).Inc() // kind is one of probeKinds
+	if p.Token != "" && !v.responded {
+		panic(http.ErrAbortHandler) // for the kubelet, a hook fails if it gets no response, whatever the status
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(v.status)

@@ -1,21 +1,34 @@
 package inject
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// rewriteProbes redirects probes of captured ports to the agent, and returns the original probes as JSON. Otherwise the
-// sidecar would accept the probe's connection, whatever the state of the application.
-func rewriteProbes(pod *corev1.Pod, captured []int) (string, error) {
-	original := map[string]*corev1.Probe{}
+// hookTokenHeader is the header with which the agent recognizes the kubelet, for hooks.
+const hookTokenHeader = "X-Anymesh-Hook"
+
+// originalProbe is a probe, or a hook in the form of a probe, that the agent performs. See agent.Probe.
+type originalProbe struct {
+	*corev1.Probe
+	Token string `json:"token,omitempty"`
+}
+
+// rewriteProbes redirects probes and httpGet hooks of captured ports to the agent, and returns the originals as JSON.
+// Otherwise the sidecar would accept the probe's connection, whatever the state of the application, and a listener with
+// TLS would refuse the hook. Requests for hooks have a token, since a hook may do anything, such as a shutdown.
+func rewriteProbes(pod *corev1.Pod, captured []int, proxy uuid.UUID) (string, error) {
+	original := map[string]originalProbe{}
 	rewrite := func(c *corev1.Container, kind string, probe *corev1.Probe) {
 		if probe == nil {
 			return
@@ -26,10 +39,23 @@ func rewriteProbes(pod *corev1.Pod, captured []int) (string, error) {
 		}
 		kept := probe.DeepCopy()
 		setPort(kept, port)
-		original[c.Name+"/"+kind] = kept
+		original[c.Name+"/"+kind] = originalProbe{Probe: kept}
 		probe.ProbeHandler = corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: fmt.Sprintf("/app-probe/%s/%s", c.Name, kind), Port: intstr.FromInt32(sidecar.AgentPort),
 		}}
+	}
+	token := hookToken(proxy)
+	rewriteHook := func(c *corev1.Container, kind string, hook *corev1.LifecycleHandler) {
+		if hook == nil || hook.HTTPGet == nil {
+			return
+		}
+		probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: hook.HTTPGet}, TimeoutSeconds: hookTimeout(pod)}
+		if rewrite(c, kind, probe); probe.HTTPGet == hook.HTTPGet {
+			return // of another host or port
+		}
+		original[c.Name+"/"+kind] = originalProbe{original[c.Name+"/"+kind].Probe, token}
+		hook.HTTPGet = probe.HTTPGet
+		hook.HTTPGet.HTTPHeaders = []corev1.HTTPHeader{{Name: hookTokenHeader, Value: token}}
 	}
 	containers := func(list []corev1.Container) {
 		for i := range list {
@@ -37,6 +63,10 @@ func rewriteProbes(pod *corev1.Pod, captured []int) (string, error) {
 			rewrite(c, "livez", c.LivenessProbe)
 			rewrite(c, "readyz", c.ReadinessProbe)
 			rewrite(c, "startupz", c.StartupProbe)
+			if c.Lifecycle != nil {
+				rewriteHook(c, "poststart", c.Lifecycle.PostStart)
+				rewriteHook(c, "prestop", c.Lifecycle.PreStop)
+			}
 		}
 	}
 	containers(pod.Spec.Containers)
@@ -49,6 +79,22 @@ func rewriteProbes(pod *corev1.Pod, captured []int) (string, error) {
 		return "", fmt.Errorf("probes of the pod: %w", err)
 	}
 	return string(text), nil
+}
+
+// hookToken returns the token of a sidecar. It is derived from its UUID, so that a repeated review gives the same pod.
+func hookToken(proxy uuid.UUID) string {
+	sum := sha256.Sum256([]byte("anymesh.dev/hook/" + proxy.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// hookTimeout is how long the agent waits for the response to a hook, in seconds: the grace period of the pod. The kubelet
+// waits for a hook without a limit, and for one of a pod that terminates until the grace period ends.
+func hookTimeout(pod *corev1.Pod) int32 {
+	grace := int64(defaultGracePeriod)
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		grace = *g
+	}
+	return int32(max(1, min(grace, maxPreStopDelay)))
 }
 
 // probedPort returns the port of a probe. It reports false for exec probes and for probes of another host.

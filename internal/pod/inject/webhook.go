@@ -202,7 +202,7 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 		return fmt.Errorf("it already has a container named %s; rename that container",
 			c.Sidecar.Container.Name)
 	}
-	probes, err := rewriteProbes(pod, o.InboundPorts)
+	probes, err := rewriteProbes(pod, o.InboundPorts, c.ProxyUUID)
 	if err != nil {
 		return err
 	}
