@@ -1,7 +1,8 @@
-// Package gatewayapi has the rules of Gateway API by which routes and ListenerSets are attached to listeners and Gateways.
+// Package gatewayapi has the rules of Gateway API by which routes and ListenerSets are attached to listeners and
+// Gateways.
 //
-// In: objects of gateway.networking.k8s.io/v1. Out: the host names, kinds and namespaces that they allow. Those who serve
-// these objects and those who write them decide by the same rules.
+// In: objects of gateway.networking.k8s.io/v1. Out: the host names, kinds and namespaces that they allow. Those who
+// serve these objects and those who write them decide by the same rules.
 package gatewayapi
 
 import (
@@ -12,8 +13,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// ServesHost reports whether a listener with a host name serves a host without wildcard, ignoring case. A listener without
-// a host name serves all; "*.example" serves the hosts below example, not example itself.
+// ServesHost reports whether a listener with a host name serves a host without wildcard, ignoring case. A listener
+// without a host name serves all; "*.example" serves the hosts below example, not example itself.
 func ServesHost(listener *gatewayv1.Hostname, host string) bool {
 	if listener == nil || *listener == "" {
 		return true
@@ -32,7 +33,8 @@ type Namespaces struct {
 	selector *metav1.LabelSelector
 }
 
-// RouteNamespaces are the namespaces whose routes a listener of an object in the namespace own allows: by default, its own.
+// RouteNamespaces are the namespaces whose routes a listener of an object in the namespace own allows: by default, its
+// own.
 func RouteNamespaces(own string, allowed *gatewayv1.AllowedRoutes) Namespaces {
 	out := Namespaces{own: own, from: gatewayv1.NamespacesFromSame}
 	if allowed != nil && allowed.Namespaces != nil {
@@ -57,8 +59,8 @@ func (n *Namespaces) set(from *gatewayv1.FromNamespaces, selector *metav1.LabelS
 	}
 }
 
-// Allow reports whether the selection has a namespace. labelsOf returns the labels of a namespace, or false for one that
-// does not exist; it is called only if the selection depends on them.
+// Allow reports whether the selection has a namespace. labelsOf returns the labels of a namespace, or false for one
+// that does not exist; it is called only if the selection depends on them.
 func (n Namespaces) Allow(namespace string, labelsOf func(namespace string) (map[string]string, bool)) bool {
 	switch n.from {
 	case gatewayv1.NamespacesFromAll:

@@ -14,7 +14,8 @@ type Admission interface {
 	Dialect
 	// AdmissionReads returns an empty object of each kind that Default reads besides the object.
 	AdmissionReads(object client.Object) []client.Object
-	// Default sets defaults in place. The error is the text of the denial, a *Refusal if the object is invalid in any case.
+	// Default sets defaults in place. The error is the text of the denial, a *Refusal if the object is invalid in any
+	// case.
 	Default(before, object client.Object, c AdmissionContext) error
 	// Validate returns the denial of an object, or nil. The warnings tell the author of an admitted object what is not
 	// served as asked for.

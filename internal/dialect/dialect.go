@@ -6,8 +6,8 @@
 // again when its input changes, so that the cost of a change depends on the affected objects only. The order of the
 // objects is not significant.
 //
-// Every dialect implements Dialect. What only some dialects are is an optional interface of this package; README.md lists
-// them all. The packages that call one assert it, see Implementing.
+// Every dialect implements Dialect. What only some dialects are is an optional interface of this package; README.md
+// lists them all. The packages that call one assert it, see Implementing.
 //
 // To add a dialect, make a folder with a type that implements Dialect, and list it in package builtin.
 package dialect

@@ -12,10 +12,11 @@ type Manifests interface {
 	// assumption, or "". labels are those that are known.
 	AssumeNamespace(objects []client.Object, name string,
 		labels map[string]string) (assumed map[string]string, assumption string)
-	// AssumeMeshes returns the meshes of objects that are not among them. Without its mesh, an object has no other finding.
+	// AssumeMeshes returns the meshes of objects that are not among them. Without its mesh, an object has no other
+	// finding.
 	AssumeMeshes(objects []client.Object) []client.Object
-	// AssumeProxy reports whether injection gives a pod the proxy of a gateway. namespace is nil for a Namespace that is not
-	// in the files.
+	// AssumeProxy reports whether injection gives a pod the proxy of a gateway. namespace is nil for a Namespace that is
+	// not in the files.
 	AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool
 	// PodSelector returns the selector of an object for pods of its namespace, and its path; nil if it has none.
 	PodSelector(object client.Object) (selector *metav1.LabelSelector, path string)

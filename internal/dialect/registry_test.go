@@ -104,7 +104,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		},
 		"gateway":       {`{"ingress": {"enabled": true, "gatewayAPI": {"enabled": true}}}`, ""},
 		"wrong gateway": {`{"ingress": {"gatewayAPI": {"enable": true}}}`, `settings of dialect ingress: json: unknown field "enable"`},
-		"wrong type": {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
+		"wrong type":    {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s dialect.Settings

@@ -1,8 +1,9 @@
 // Package gateway is the gateway of this control plane: pods that serve the host names of objects of several dialects.
 //
 // In: the paths of each host name, with certificates and backends, as the rules of dialects emit them; the Services and
-// EndpointSlices of the backends, and the pods of the gateway. Out: the mesh with the gateway as its workload; a service
-// for each host name, which the gateway reaches, with the paths of all dialects; a destination for each port of a Service.
+// EndpointSlices of the backends, and the pods of the gateway. Out: the mesh with the gateway as its workload; a
+// service for each host name, which the gateway reaches, with the paths of all dialects; a destination for each port of
+// a Service.
 package gateway
 
 import (

@@ -42,15 +42,15 @@ func (g *Graph) SetOwner(owner string) { g.owner = owner }
 func (g *Graph) Owner() string { return g.owner }
 
 // Shared returns what rules of several owners share in a graph, for example relations with the rules between them. The
-// first call for a type makes it; the rules that make adds belong to owner.
-func Shared[T any](g *Graph, owner string, make func() T) T {
+// first call for a type creates it; the rules that create adds belong to owner.
+func Shared[T any](g *Graph, owner string, create func() T) T {
 	key := reflect.TypeFor[T]()
 	if known, has := g.shared[key]; has {
 		return known.(T)
 	}
 	before := g.owner
 	g.owner = owner
-	out := make()
+	out := create()
 	g.owner = before
 	g.shared[key] = out
 	return out

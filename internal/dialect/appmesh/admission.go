@@ -36,8 +36,8 @@ func (Dialect) Default(before, object client.Object, c dialect.AdmissionContext)
 	return nil
 }
 
-// Validate returns the denial of an object, or nil; before is nil for a new object. An admitted object that is not being
-// deleted has warnings about certificates and trust that no source of the mesh has.
+// Validate returns the denial of an object, or nil; before is nil for a new object. An admitted object that is not
+// being deleted has warnings about certificates and trust that no source of the mesh has.
 func (d Dialect) Validate(before, object client.Object) (warnings []string, denial error) {
 	if before == nil {
 		denial = ValidateCreate(object)

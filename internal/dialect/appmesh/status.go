@@ -32,8 +32,8 @@ func (d Dialect) StatusKinds() []client.Object { return dialect.OwnKinds(d) }
 
 // Status returns a copy of an object with its desired status, which shares everything else. The status has one
 // condition, the observed generation, and ARNs, which have the owner of the mesh. The condition is True unless the
-// findings have an error. Existing ARNs are kept. Findings of other objects are ignored. BackendGroups and kinds of other
-// groups are returned unchanged.
+// findings have an error. Existing ARNs are kept. Findings of other objects are ignored. BackendGroups and kinds of
+// other groups are returned unchanged.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := withOwnStatus(object)
 	f, ok := statusOf(out)

@@ -36,7 +36,9 @@ func (r *gatewayClassRule) evaluate(id types.NamespacedName, all []*gatewayv1.Ga
 }
 
 // labelsOf returns a function that reads the labels of a namespace.
-func labelsOf(namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]) func(string) (map[string]string, bool) {
+func labelsOf(
+	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace],
+) func(string) (map[string]string, bool) {
 	return func(name string) (map[string]string, bool) {
 		namespace, known := namespaces.ReadFirst(types.NamespacedName{Name: name})
 		if !known {

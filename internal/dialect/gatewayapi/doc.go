@@ -1,9 +1,9 @@
-// Package gatewayapi is the dialect of Gateway API: the gateway of this control plane serves the HTTPRoutes of Gateways of
-// its GatewayClass.
+// Package gatewayapi is the dialect of Gateway API: the gateway of this control plane serves the HTTPRoutes of Gateways
+// of its GatewayClass.
 //
-// In: GatewayClasses, Gateways, ListenerSets and HTTPRoutes, and the Services and Namespaces that they name. Out: paths of
-// hosts for package gateway, and what the status of each object says: its listeners, or its parents. All functions are
-// pure. The dialect reads nothing unless the settings of the gateway enable it.
+// In: GatewayClasses, Gateways, ListenerSets and HTTPRoutes, and the Services and Namespaces that they name. Out: paths
+// of hosts for package gateway, and what the status of each object says: its listeners, or its parents. All functions
+// are pure. The dialect reads nothing unless the settings of the gateway enable it.
 package gatewayapi
 
 import (

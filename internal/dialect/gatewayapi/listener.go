@@ -43,7 +43,8 @@ func (l attachedTo) compare(other attachedTo) int {
 // newListener checks a listener of a Gateway or ListenerSet in a namespace.
 func newListener(namespace string, index int, l gatewayv1.Listener) attachedTo {
 	out := attachedTo{
-		index: index, section: l.Name, number: l.Port, host: l.Hostname, routes: attach.RouteNamespaces(namespace, l.AllowedRoutes),
+		index: index, section: l.Name, number: l.Port, host: l.Hostname,
+		routes: attach.RouteNamespaces(namespace, l.AllowedRoutes),
 	}
 	field := fmt.Sprintf("spec.listeners[%d]", index)
 	out.accepted = yes(gatewayv1.ListenerConditionAccepted, gatewayv1.ListenerReasonAccepted)

@@ -1,8 +1,8 @@
 // Package ingress is the dialect of Ingresses: the gateway of this control plane serves those of its IngressClass.
 //
-// In: IngressClasses, and Ingresses with the annotations of package api/ingress. Out: paths of hosts for package gateway,
-// and the addresses of the gateway as the status of Ingresses. The dialect also has the settings of the gateway, and
-// injects its proxy. All functions are pure. The dialect reads nothing unless it is enabled.
+// In: IngressClasses, and Ingresses with the annotations of package api/ingress. Out: paths of hosts for package
+// gateway, and the addresses of the gateway as the status of Ingresses. The dialect also has the settings of the
+// gateway, and injects its proxy. All functions are pure. The dialect reads nothing unless it is enabled.
 package ingress
 
 import (
