@@ -37,8 +37,11 @@ type name struct {
 // clients of the protocol use them, with any driver.
 var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
 
-// interfaces are names of a driver that are a part of a dialect's API, by file.
+// interfaces are names of a driver that are a part of a dialect's API, and names of a dialect that are chart values of
+// another one, by file.
 var interfaces = map[string]*regexp.Regexp{
+	"internal/dialect/ingress/doc.go":               gatewayValue,
+	"internal/cli/install/render.go":                gatewayValue,
 	"internal/dialect/appmesh/podoptions.go":        regexp.MustCompile(`^"envoy"$`), // the container of a gateway's pod
 	"internal/dialect/appmesh/variables.go":         proxyVariables,
 	"internal/dialect/appmesh/proxysettings.go":     proxyVariables,
@@ -47,6 +50,9 @@ var interfaces = map[string]*regexp.Regexp{
 
 // writers are the providers of Routes that write objects of a dialect, which may use its names.
 var writers = map[string]string{"internal/trait/gateway/": "gateway.networking.k8s.io"}
+
+// gatewayValue is the value ingress.gatewayAPI.
+var gatewayValue = regexp.MustCompile("^(`json:\"gatewayAPI\"`|\"gatewayAPI\")$")
 
 // proxyVariables are environment variables of the container of a proxy.
 var proxyVariables = regexp.MustCompile(`^"[A-Z_]*ENVOY_[A-Z_0-9]*"$`)
@@ -75,17 +81,17 @@ func namesOf(t *testing.T, dialects []dialect.Dialect) []name {
 			t.Fatal(err)
 		}
 		folders := []string{"internal/dialect/" + d.Name() + "/", "internal/dialect/builtin/"}
+		for folder, group := range writers {
+			if scheme.IsGroupRegistered(group) {
+				folders = append(folders, folder)
+			}
+		}
 		add(d.Name(), "dialect "+d.Name(), folders...)
 		add(d.Title(), "dialect "+d.Name(), folders...)
 		for gvk := range scheme.AllKnownTypes() {
 			o, err := scheme.New(gvk)
 			if _, is := o.(client.Object); err != nil || !is || clientgoscheme.Scheme.Recognizes(gvk) {
 				continue
-			}
-			for folder, group := range writers {
-				if group == gvk.Group {
-					folders = append(folders, folder)
-				}
 			}
 			add(gvk.Group, "dialect "+d.Name(), folders...)
 			add(gvk.Kind, "dialect "+d.Name(), folders...)
@@ -228,6 +234,7 @@ func TestForeignNamesAreFound(t *testing.T) {
 		{"internal/cli/probe.go", `var httpRoutes []string`, "HTTPRoute"},
 		{"internal/cli/probe.go", `const kind = "HTTPRoute"`, "HTTPRoute"},
 		{"internal/cli/probe.go", `const group = "gateway.networking.k8s.io"`, "gateway.networking.k8s.io"},
+		{"internal/cli/probe.go", `var gatewayAPI int`, "gatewayapi"},
 		{"internal/cli/probe.go", `const label = "appmesh.k8s.aws/mesh"`, "appmesh.k8s.aws"},
 		{"internal/engine/probe.go", `type virtual_service int`, "VirtualService"},
 		{"internal/dialect/parcel/probe.go", `type VirtualNode int`, "VirtualNode"},
