@@ -119,6 +119,8 @@ func Limits() []Limit {
 		{"WriteTimeout", WriteTimeout.String(), refused(reasonWriteTimeout), "Time that a member cluster has for a write. Then the write gets status 503."},
 		{"MaxWriteWait", MaxWriteWait.String(), waits, "How long a write waits for the cache to have its result. Then it is answered without."},
 		{"MaxIntegerWait", MaxIntegerWait.String(), waits, "The same for resource versions that are integers. Then the write gets status 504."},
+		{"RecreateTime", cache.RecreateTime.String(), "", "How long an object that was deleted can be created again in its cluster. Then the create gets status 405."},
+		{"MaxDeleted", count(cache.MaxDeleted), "", "Such objects of one kind. The oldest are forgotten."},
 		{"WaitTimeout", o.WaitTimeout.String(), reads(cache.NotReached), "How long a read waits for a resource version that is newer than the cache. Then it gets status 504."},
 		{"WindowEvents", count(o.WindowEvents), cache.ExpiredWatchesName, "Events of a kind that are kept for its watches. A watch that is slower ends with status 410. A read that begins at an older version gets 410, too, and is counted in `" + reads(cache.Expired) + "`."},
 		{"WindowBytes", size(o.WindowBytes), cache.ExpiredWatchesName, "Size of the objects that these events replaced."},

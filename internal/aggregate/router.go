@@ -133,7 +133,9 @@ func (s *Server) route(w http.ResponseWriter, c call) {
 		return
 	}
 	if !ok {
-		s.passOn(w, c)
+		if !s.canCreate(w, c) {
+			s.passOn(w, c)
+		}
 		return
 	}
 	c.format = negotiate(c.Header.Values("Accept"), c.info.Verb == "watch", kind.hasProtobuf())
@@ -154,8 +156,7 @@ func (s *Server) route(w http.ResponseWriter, c call) {
 	case c.info.Subresource == "" && slices.Contains([]string{"get", "list", "watch"}, verb):
 		s.read(w, c, kind, clusters)
 	case verb == "create" && c.info.Name == "":
-		c.fail(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(),
-			"create: objects of member clusters are created in the member cluster or by the control plane; create"))
+		s.create(w, c, clusters)
 	case verb == "deletecollection":
 		s.deleteCollection(w, c, clusters)
 	default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/fleet"
@@ -23,6 +24,9 @@ func (v *view) member(name string) (fleet.Member, bool) {
 	}
 	return v.members[i], true
 }
+
+// kinds returns the registered kinds.
+func (v *view) kinds() []*registered { return slices.Collect(maps.Values(v.selected.kinds)) }
 
 // uidOf returns metadata.uid of an object.
 func uidOf(text []byte) (string, error) {

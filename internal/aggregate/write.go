@@ -98,16 +98,20 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		c.fail(w, err)
 		return
 	}
-	contentType := c.Header.Get("Content-Type")
 	// some kinds are created by an update, and all by server-side apply
 	update := c.Method == http.MethodPut && c.info.Subresource == ""
-	if update || strings.HasPrefix(contentType, rewrite.Apply) {
+	if update || strings.HasPrefix(c.Header.Get("Content-Type"), rewrite.Apply) {
 		if mapping.UID, err = s.uid(c, m); err != nil {
 			c.fail(w, err)
 			return
 		}
 	}
-	mapped, err := mapping.Request(contentType, body)
+	s.send(w, c, m, mapping, body)
+}
+
+// send sends the body of a write to a member as the caller, and answers with the answer of the member.
+func (s *Server) send(w http.ResponseWriter, c call, m fleet.Member, mapping rewrite.Mapping, body []byte) {
+	mapped, err := mapping.Request(c.Header.Get("Content-Type"), body)
 	if err != nil {
 		c.fail(w, s.requestError(c, err))
 		return

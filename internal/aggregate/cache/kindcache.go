@@ -28,6 +28,7 @@ type kindCache struct {
 	// changed is closed when the history or a position changes.
 	changed chan struct{}
 	kept    []keptSnapshot
+	deleted deletions
 	// closed is set when the kind is no longer cached.
 	closed bool
 }
@@ -89,6 +90,7 @@ func (c *kindCache) add(m *memberState, e *entry) {
 	for _, change := range e.changes {
 		if change.deleted {
 			c.objects.Delete(change.old)
+			c.deleted.add(change.old, time.Now())
 			m.status.Objects--
 			m.status.Bytes -= change.old.size()
 			continue

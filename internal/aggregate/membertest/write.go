@@ -65,6 +65,8 @@ func (m *Member) answerObject(w http.ResponseWriter, r *http.Request) bool {
 	key := t.namespace + "/" + t.name
 	old, exists := m.objects[t.kind][key]
 	switch {
+	case t.name == "" && r.Method == http.MethodPost:
+		m.create(w, t, body)
 	case t.name == "":
 		for name := range m.objects[t.kind] {
 			if strings.HasPrefix(name, t.namespace+"/") {
@@ -98,6 +100,24 @@ func (m *Member) answerObject(w http.ResponseWriter, r *http.Request) bool {
 		m.update(w, r, t, old, body)
 	}
 	return true
+}
+
+// create answers POST of an object.
+func (m *Member) create(w http.ResponseWriter, t target, body []byte) {
+	var next Object
+	if err := json.Unmarshal(body, &next); err != nil {
+		fail(w, http.StatusBadRequest, "BadRequest", err.Error())
+		return
+	}
+	metadata, _ := next["metadata"].(Object)
+	if metadata["resourceVersion"] != nil || m.objects[t.kind][keyOf(next)] != nil {
+		fail(w, http.StatusConflict, "AlreadyExists", "the object exists, or has a version")
+		return
+	}
+	metadata["uid"] = fmt.Sprintf("uid-%d", m.version)
+	stored := m.put(t.kind, next)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(stored)
 }
 
 // update answers PUT, JSON merge patches and server-side apply, which it treats as a merge patch.
