@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,11 +132,33 @@ func mayHaveToken(r *http.Request) bool {
 	return len(r.Header.Values("Authorization")) > 0 || len(r.Header.Values("Sec-Websocket-Protocol")) > 0
 }
 
-// newAuthorizer asks the control plane with SubjectAccessReviews.
-func newAuthorizer(kube kubernetes.Interface) (authorizer.Authorizer, error) {
-	return authorizerfactory.DelegatingAuthorizerConfig{
+// forgetfulAuthorizer asks the control plane with SubjectAccessReviews. It keeps answers for reviewTTL.
+type forgetfulAuthorizer struct {
+	config  authorizerfactory.DelegatingAuthorizerConfig
+	current atomic.Pointer[authorizer.Authorizer]
+}
+
+func newAuthorizer(kube kubernetes.Interface) (*forgetfulAuthorizer, error) {
+	a := &forgetfulAuthorizer{config: authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: kube.AuthorizationV1(),
 		AllowCacheTTL:             reviewTTL, DenyCacheTTL: reviewTTL,
 		WebhookRetryBackoff: reviewBackoff(),
-	}.New()
+	}}
+	next, err := a.config.New()
+	a.current.Store(&next)
+	return a, err
+}
+
+// Authorize implements authorizer.Authorizer.
+func (a *forgetfulAuthorizer) Authorize(
+	ctx context.Context, attributes authorizer.Attributes,
+) (authorizer.Decision, string, error) {
+	return (*a.current.Load()).Authorize(ctx, attributes)
+}
+
+// forget drops the answers so far.
+func (a *forgetfulAuthorizer) forget() {
+	if next, err := a.config.New(); err == nil { // as it was for the first one
+		a.current.Store(&next)
+	}
 }

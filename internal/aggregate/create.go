@@ -35,6 +35,7 @@ func (s *Server) create(w http.ResponseWriter, c call, clusters []string) {
 		return
 	}
 	if len(former) == 0 || name == "" {
+		s.metrics.refuse(reasonCreate)
 		c.fail(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(), "create: "+noCreate+"; create"))
 		return
 	}

@@ -53,6 +53,7 @@ func TestReplaceForceLosesNothing(t *testing.T) {
 	}
 	l.wants(http.StatusOK, "", http.MethodGet, podsPath+"/p", "", "")
 	l.wants(http.StatusMethodNotAllowed, "create", http.MethodPost, podsPath, rewrite.JSON, body)
+	wantsRefused(t, l.metrics, reasonCreate, 4)
 	if n := len(l.members[0].Requests()); n > 0 {
 		t.Errorf("the other cluster got %d requests", n)
 	}

@@ -31,6 +31,7 @@ const (
 	reasonPatchOperations = "patch_operations"
 	reasonAnswerSize      = "answer_size"
 	reasonWriteTimeout    = "write_timeout"
+	reasonCreate          = "create"
 	reasonSlowClient      = string(serverlimit.Unread)
 )
 
@@ -60,7 +61,7 @@ func newMetrics() *metrics {
 	}
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
-		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
+		reasonWriteTimeout, reasonCreate, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
 		reasonAuthentications, reasonReviewTimeout, string(serverlimit.Handshake), string(serverlimit.Long),
 		string(serverlimit.Slow), string(serverlimit.Frame), string(serverlimit.Streams),
 	} {

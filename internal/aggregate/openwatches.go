@@ -2,6 +2,8 @@ package aggregate
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,28 +19,40 @@ type openWatches struct {
 
 type openWatch struct {
 	resource schema.GroupVersionResource
-	end      context.CancelFunc
+	// end ends the watch. An error with a Status is its last event.
+	end context.CancelCauseFunc
+	// review returns why the watch has to end, if it does.
+	review func(ctx context.Context, authorize bool) error
 }
 
 // add returns the context of a watch, and a function that releases it.
-func (o *openWatches) add(ctx context.Context, resource schema.GroupVersionResource) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &openWatch{resource, cancel}
+func (o *openWatches) add(
+	ctx context.Context, resource schema.GroupVersionResource, review func(context.Context, bool) error,
+) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &openWatch{resource, cancel, review}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.closed {
-		cancel()
+		cancel(nil)
 	}
 	if o.open == nil {
 		o.open = map[*openWatch]bool{}
 	}
 	o.open[w] = true
 	return ctx, func() {
-		cancel()
+		cancel(nil)
 		o.mutex.Lock()
 		defer o.mutex.Unlock()
 		delete(o.open, w)
 	}
+}
+
+// all returns the open watches.
+func (o *openWatches) all() []*openWatch {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return slices.Collect(maps.Keys(o.open))
 }
 
 // endOf ends the watches of kinds. Clients of the control plane's objects list again when the cache has the kind,
@@ -48,7 +62,7 @@ func (o *openWatches) endOf(kinds map[schema.GroupVersionResource]*registered) {
 	defer o.mutex.Unlock()
 	for w := range o.open {
 		if _, ok := kinds[w.resource]; ok {
-			w.end()
+			w.end(nil)
 		}
 	}
 }
@@ -59,6 +73,6 @@ func (o *openWatches) close() {
 	defer o.mutex.Unlock()
 	o.closed = true
 	for w := range o.open {
-		w.end()
+		w.end(nil)
 	}
 }

@@ -174,7 +174,7 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 		return err
 	}
 	defer events.Stop()
-	ctx, release := s.watches.add(c.Context(), c.resource())
+	ctx, release := s.watches.add(c.Context(), c.resource(), s.reviewOf(c, clusters))
 	defer release()
 	encode, current, media := s.tables.events(c, kind, c.format.form), func() {}, c.format.mediaType()
 	if c.format.protobuf {

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -62,6 +63,7 @@ func innerPath(path string) (string, bool) {
 
 // ServeHTTP authenticates a request, and answers it unless there are too many. Requests of unknown users take no slot.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = withIdentity(r)
 	caller, err := s.authenticate(r)
 	if err != nil {
 		writeError(w, err)
@@ -171,7 +173,7 @@ func (s *Server) passOn(w http.ResponseWriter, c call) {
 		return
 	}
 	if c.info.IsResourceRequest && c.info.Verb == "watch" {
-		ctx, release := s.passed.add(c.Context(), c.resource())
+		ctx, release := s.passed.add(c.Context(), c.resource(), nil)
 		defer release()
 		if _, ok := s.view.Load().selected.kinds[c.resource()]; ok {
 			writeError(w, apierrors.NewResourceExpired("resourceVersion: the kind is cached now; list again"))
@@ -221,13 +223,14 @@ func (s *Server) authorize(ctx context.Context, c call, cluster string) error {
 	return nil
 }
 
+// pinned returns the cluster that the request selects, or an empty string.
+func pinned(c call) string {
+	return cmp.Or(c.URL.Query().Get(clusterParameter), c.Header.Get(clusterHeader))
+}
+
 // clusters returns the clusters that the request may use: nil for all. A pinned cluster has to be a member.
 func (s *Server) clusters(c call) ([]string, error) {
-	pin := c.URL.Query().Get(clusterParameter)
-	if pin == "" {
-		pin = c.Header.Get(clusterHeader)
-	}
-	if pin != "" {
+	if pin := pinned(c); pin != "" {
 		if _, ok := c.view.member(pin); !ok {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("cluster %.253q is not a member cluster", pin))
 		}

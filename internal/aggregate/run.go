@@ -28,6 +28,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		s.synchronize(serving, s.changed)
 		s.cache.Close()
 	}()
+	go s.followRights(serving)
 	if s.config.Service != nil {
 		go s.trustService(serving)
 	}

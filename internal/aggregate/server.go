@@ -60,12 +60,14 @@ type Server struct {
 	config        Config
 	authenticator authenticator.Request
 	authorizer    authorizer.Authorizer
-	kube          client.Client
-	controlPlane  *fleet.Endpoint
-	fleet         *fleet.Fleet
-	cache         *cache.Cache
-	tables        tables
-	inFlight      inFlight
+	// forget makes the authorizer ask the control plane again for all that it knows.
+	forget       func()
+	kube         client.Client
+	controlPlane *fleet.Endpoint
+	fleet        *fleet.Fleet
+	cache        *cache.Cache
+	tables       tables
+	inFlight     inFlight
 	// authentications limits requests with bearer tokens until they are authenticated.
 	authentications *connlimit.Limiter
 	metrics         *metrics
@@ -147,6 +149,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if s.authenticator, err = newAuthenticator(ctx, reviews, config.ClientCAFile); err != nil {
 		return nil, err
 	}
-	s.authorizer, err = newAuthorizer(kube)
-	return s, err
+	roles, err := newAuthorizer(kube)
+	if err != nil {
+		return nil, err
+	}
+	s.authorizer, s.forget = roles, roles.forget
+	return s, nil
 }

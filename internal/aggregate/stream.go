@@ -7,8 +7,8 @@ import (
 )
 
 // stream writes events until the watch, the client or the context ends. It flushes when the next event is not there
-// yet, and calls current when no initial events are left. If the context ends before the client, the last event is a
-// bookmark, so that the client resumes elsewhere.
+// yet, and calls current when no initial events are left. If the context ends before the client, the last event is an
+// error that says why, or a bookmark, so that the client resumes elsewhere.
 func (s *Server) stream(
 	ctx context.Context, to *watchWriter, events *cache.Watch, encode encoder, current func(),
 ) {
@@ -18,8 +18,8 @@ func (s *Server) stream(
 	}
 	for {
 		if ctx.Err() != nil {
-			if last, ok := events.LastBookmark(); ok {
-				_ = write(to, last, encode) // The watch ends in any case.
+			if e, ok := lastEvent(ctx, events); ok {
+				_ = write(to, e, encode) // The watch ends in any case.
 			}
 			return
 		}

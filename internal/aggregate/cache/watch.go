@@ -225,8 +225,12 @@ func (w *Watch) Stop() {
 
 // expire ends the watch with an ERROR event.
 func (w *Watch) expire(err error) Event {
-	w.Stop()
 	w.cache.expired.Add(1)
-	status := err.(apierrors.APIStatus).Status()
+	return w.Fail(err.(apierrors.APIStatus).Status())
+}
+
+// Fail stops the watch, and returns an ERROR event.
+func (w *Watch) Fail(status metav1.Status) Event {
+	w.Stop()
 	return Event{Type: watch.Error, status: &status}
 }
