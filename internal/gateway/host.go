@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +22,10 @@ type hostRule struct {
 	routers  store.Output[model.Key, model.Router]
 	findings store.Output[model.ObjectRef, model.Finding]
 }
+
+// challengePath begins the paths of HTTP-01 challenges of ACME (RFC 8555, 8.3). They are never redirected to HTTPS: an
+// authority asks for them while there is no certificate yet.
+const challengePath = "/.well-known/acme-challenge/"
 
 // redirectStatus is the status of redirects to HTTPS. Clients keep method and body.
 const redirectStatus = 308
@@ -53,7 +58,10 @@ func (r *hostRule) evaluate(host string, paths []Path) {
 			route.Action.Destinations = r.destinations(p)
 		}
 		secured = secured || p.Port == HTTPSPort
-		if p.Secret != "" {
+		switch {
+		case p.Secret != "" && strings.HasPrefix(p.Match.Value, challengePath):
+			secured = true // served on both ports
+		case p.Secret != "":
 			secured = true
 			toHTTPS := route
 			toHTTPS.Port = HTTPPort

@@ -73,12 +73,34 @@ const foreignPrefix = "nginx.ingress.kubernetes.io/"
 // protecting are the annotations of ingress-nginx, by their beginnings, that restrict who gets a response.
 var protecting = []string{"auth-", "allowlist-", "whitelist-", "denylist-", "satisfy", "enable-modsecurity", "modsecurity-"}
 
-// foreignAnnotations reports the annotations of ingress-nginx. It reports false if one of them protects the backend.
+// canary marks an Ingress for a part of the requests of another Ingress, which further annotations select.
+const canary = foreignPrefix + "canary"
+
+// unrestricted reports whether an annotation restricts access to all addresses. cert-manager adds such a one to the
+// Ingress of each HTTP-01 challenge.
+func unrestricted(short, value string) bool {
+	if short != "whitelist-source-range" && short != "allowlist-source-range" {
+		return false
+	}
+	var ranges []string
+	for text := range strings.SplitSeq(value, ",") {
+		ranges = append(ranges, strings.TrimSpace(text))
+	}
+	return slices.Contains(ranges, "0.0.0.0/0") && slices.Contains(ranges, "::/0")
+}
+
+// foreignAnnotations reports the annotations of ingress-nginx. It reports false if one of them protects the backend, or
+// limits the Ingress to a part of the requests.
 func (r *ingressRule) foreignAnnotations(o *networkingv1.Ingress, at model.Origin) bool {
 	served := true
+	if o.Annotations[canary] == "true" {
+		served = false
+		r.report(at.At("metadata.annotations"), model.CodeInvalidField, "annotation %s limits the Ingress to a part of the requests, "+
+			"which this gateway does not do; the Ingress is not served, and the stable one gets all requests", canary)
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
 		short, is := strings.CutPrefix(name, foreignPrefix)
-		if !is {
+		if !is || unrestricted(short, o.Annotations[name]) || !served && strings.HasPrefix(name, canary) {
 			continue
 		}
 		if slices.ContainsFunc(protecting, func(p string) bool { return strings.HasPrefix(short, p) }) {
