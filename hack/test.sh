@@ -19,10 +19,10 @@ finish() {
   wait "${pids[$name]}"
   code=$?
   echo "== $name"
-  python3 hack/summary.py "$out" || code=1
-  counts=$(python3 hack/summary.py --counts "$out")
+  python3 hack/summary.py "$out" "$code" || code=1
+  counts=$(python3 hack/summary.py --counts "$out" "$code")
   [ $code -eq 0 ] || failed=1
-  results+=("$(printf '%-28s %-34s %5ds  %s' "$name" "$counts" $((SECONDS - ${starts[$name]})) "$([ $code -eq 0 ] && echo ok || echo FAILED)")")
+  results+=("$(printf '%-28s %-50s %5ds  %s' "$name" "$counts" $((SECONDS - ${starts[$name]})) "$([ $code -eq 0 ] && echo ok || echo FAILED)")")
   rm -f "$out"
 }
 run() { start "$@"; finish "$1"; }

@@ -60,6 +60,11 @@ func newKubeAPI() *kubeAPI {
 func (k *kubeAPI) applyObject(t *testing.T, o client.Object) {
 	t.Helper()
 	path, u := k.pathOf(t, o)
+	k.apply(path, u)
+}
+
+// apply is applyObject for any goroutine.
+func (k *kubeAPI) apply(path string, u *unstructured.Unstructured) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	eventType := "ADDED"

@@ -154,7 +154,8 @@ func TestPodsAreCreatedDuringFloodOfReviews(t *testing.T) {
 // A pod that is created with its VirtualNode waits for it.
 func TestPodWaitsForItsWorkload(t *testing.T) {
 	_, k, _, address := startWebhooks(t)
-	time.AfterFunc(300*time.Millisecond, func() { k.applyObject(t, workload("late")) })
+	path, late := k.pathOf(t, workload("late"))
+	time.AfterFunc(300*time.Millisecond, func() { k.apply(path, late) })
 	if injected, err := createPod(reviewer(t, "127.0.0.9"), address, "late"); err != nil || !injected {
 		t.Errorf("injected %v, error %v", injected, err)
 	}

@@ -75,7 +75,7 @@ func TestConnectDuringChanges(t *testing.T) {
 		}
 	}
 	fresh, freshConn := newClientFixture(t)
-	fresh.apply(t, f.objects())
+	fresh.apply(f.objects())
 	for _, key := range keys {
 		eventually(t, "all streams are closed", func() bool { return !f.publisher.HasClients(key.String()) })
 		f.DropUnused(key)

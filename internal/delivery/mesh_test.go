@@ -169,8 +169,7 @@ func (f *fixture) objects() []client.Object {
 }
 
 // apply replaces all objects in one change.
-func (f *fixture) apply(t *testing.T, now []client.Object) {
-	t.Helper()
+func (f *fixture) apply(now []client.Object) {
 	for _, o := range f.objects() {
 		f.engine.Delete(o)
 	}
@@ -183,7 +182,7 @@ func (f *fixture) apply(t *testing.T, now []client.Object) {
 // applyYAML replaces all objects by those of YAML documents.
 func (f *fixture) applyYAML(t *testing.T, text string) {
 	t.Helper()
-	f.apply(t, objects(t, text))
+	f.apply(objects(t, text))
 }
 
 // newFixture creates a fixture in which all workloads have clients, also without connections.

@@ -48,10 +48,10 @@ func TestAcknowledgementsDoNotWaitForRendering(t *testing.T) {
 	version := f.version()
 	slow := slowDriver{started: make(chan struct{}), release: make(chan struct{})}
 	f.SetRenderer(slow)
-	rendered := make(chan struct{})
+	rendered, changed := make(chan struct{}), objects(t, strings.Replace(shop, "back.example", "elsewhere.example", 1))
 	go func() {
 		defer close(rendered)
-		f.applyYAML(t, strings.Replace(shop, "back.example", "elsewhere.example", 1))
+		f.apply(changed)
 	}()
 	<-slow.started
 	acknowledged := make(chan struct{})

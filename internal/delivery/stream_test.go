@@ -114,7 +114,7 @@ func TestSidecarIsDisconnectedWhenWorkloadChanges(t *testing.T) {
 			o.SetLabels(map[string]string{"app": "back"})
 		}
 	}
-	f.apply(t, moved)
+	f.apply(moved)
 	if _, err := stream.Recv(); err == nil {
 		t.Error("the stream is still open")
 	}
@@ -150,7 +150,7 @@ func TestSidecarIsDisconnectedWithoutWorkload(t *testing.T) {
 					changed = append(changed, o)
 				}
 			}
-			f.apply(t, changed)
+			f.apply(changed)
 			if n := len(f.publisher.Clients()); open && n != 1 {
 				t.Errorf("%d connected sidecars, want 1", n)
 			}

@@ -72,10 +72,9 @@ func TestCloudMapFollowsPods(t *testing.T) {
 
 	deleted := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o",
 		"jsonpath={.items[*].metadata.name}"))[0]
-	done := make(chan map[string]int)
-	go func() { done <- callsFrom(t, "front", poolURL, 6000) }()
+	calls := startCalls(t, "front", poolURL, 6000)
 	run(t, "-n", "colors", "delete", "pod", deleted)
-	if lost := failures(<-done); len(lost) > 0 {
+	if lost := failures(calls.Wait(t)); len(lost) > 0 {
 		t.Errorf("failures while a pod was deleted: %v", lost)
 	}
 	waitReady(t, "colors", "deployment/pool")

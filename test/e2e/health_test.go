@@ -42,11 +42,10 @@ func TestHealth(t *testing.T) {
 	}
 	reaches("both pods respond", one, other)
 
-	done := make(chan map[string]int)
-	go func() { done <- callsFrom(t, "front", checkedURL, 3000) }()
+	calls := startCalls(t, "front", checkedURL, 3000)
 	run(t, "-n", "colors", "patch", "virtualnode", "checked", "--type=json", "-p",
 		`[{"op":"replace","path":"/spec/listeners/0/healthCheck/timeoutMillis","value":3000}]`)
-	if counts := <-done; counts[one]+counts[other] != 3000 {
+	if counts := calls.Wait(t); counts[one]+counts[other] != 3000 {
 		t.Errorf("failures while the health check is changed: %v", counts)
 	}
 

@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"anymesh.dev/anymesh/test/poll"
 )
 
 const root = "../.."
@@ -225,16 +227,28 @@ func callFromIn(ctx context.Context, namespace, service, target string) (outcome
 // callsFrom makes several calls and counts the outcomes.
 func callsFrom(t *testing.T, service, target string, times int) map[string]int {
 	t.Helper()
-	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("services").Name(service+":8080").
-		SubResource("proxy").Suffix("call").Param("url", target).Param("times", fmt.Sprint(times)).DoRaw(t.Context())
+	counts, err := countCalls(t.Context(), service, target, times)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]int{}
-	if err := json.Unmarshal(raw, &counts); err != nil {
-		t.Fatal(err)
-	}
 	return counts
+}
+
+// countCalls is callsFrom for any goroutine.
+func countCalls(ctx context.Context, service, target string, times int) (map[string]int, error) {
+	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("services").Name(service+":8080").
+		SubResource("proxy").Suffix("call").Param("url", target).Param("times", fmt.Sprint(times)).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	return counts, json.Unmarshal(raw, &counts)
+}
+
+// startCalls makes several calls in another goroutine, which counts the outcomes.
+func startCalls(t *testing.T, service, target string, times int) *poll.Job[map[string]int] {
+	t.Helper()
+	return poll.Background(func() (map[string]int, error) { return countCalls(t.Context(), service, target, times) })
 }
 
 // want returns an error that describes the outcome unless ok is true.

@@ -237,7 +237,11 @@ func (a *nodeAuthority) stepUnderLoad(t *testing.T, step int, counts map[string]
 	rotated := make(chan error, 1)
 	go func() { rotated <- a.rotate(ctx, step) }()
 	for _, target := range []string{tallyURL, storeURL} {
-		for outcome, n := range callsFrom(t, "front", target, 100) {
+		outcomes, err := countCalls(t.Context(), "front", target, 100)
+		if err != nil {
+			return err
+		}
+		for outcome, n := range outcomes {
 			counts[outcome] += n
 		}
 	}

@@ -110,8 +110,7 @@ func TestCertificateInFilesRotates(t *testing.T) {
 		t.Errorf("the status of the VirtualNode is without CertificateUnavailable: %s", conditions)
 	}
 
-	done := make(chan map[string]int)
-	go func() { done <- callsFrom(t, "front", vaultURL, 10000) }()
+	calls := startCalls(t, "front", vaultURL, 10000)
 	secret.Data = servingCertificate(t)
 	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -120,7 +119,7 @@ func TestCertificateInFilesRotates(t *testing.T) {
 	run(t, "-n", "colors", "annotate", "pod", pod[0], "rotated=true")
 	eventually(t, 2*time.Minute, "the new certificate is served", func() error { return serves(t, pod[1], 8080, secret) })
 	counts := callsFrom(t, "front", vaultURL, 100)
-	for outcome, n := range <-done {
+	for outcome, n := range calls.Wait(t) {
 		counts[outcome] += n
 	}
 	if len(counts) != 1 || counts["vault"] != 10100 {

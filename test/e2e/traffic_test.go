@@ -91,8 +91,7 @@ func patchMesh(t *testing.T, egress string) {
 
 // TestWeightsChangeWithoutLoss checks that weight changes under load lose no request.
 func TestWeightsChangeWithoutLoss(t *testing.T) {
-	done := make(chan map[string]int)
-	go func() { done <- callsFrom(t, "front", colorURL, 6000) }()
+	calls := startCalls(t, "front", colorURL, 6000)
 	set := func(red, blue int) {
 		patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/0/weight","value":%d},
 			{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":%d}]`, red, blue)
@@ -101,9 +100,9 @@ func TestWeightsChangeWithoutLoss(t *testing.T) {
 	edits := 0
 	for {
 		select {
-		case counts := <-done:
+		case <-calls.Done():
 			set(3, 1)
-			for outcome, n := range counts {
+			for outcome, n := range calls.Wait(t) {
 				if outcome != "red" && outcome != "blue" {
 					t.Errorf("%d calls: %s", n, outcome)
 				}

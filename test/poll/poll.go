@@ -1,6 +1,7 @@
 // Package poll waits for conditions in tests without sleeping for a guessed time.
 //
-// In: a condition. Out: nothing, or a failed test that names the condition.
+// In: a condition, or a function for another goroutine. Out: nothing, or a failed test that names the condition; the
+// result of the function.
 package poll
 
 import (

@@ -53,13 +53,20 @@ func dial(t testing.TB, r *testServer, options ...grpc.DialOption) *grpc.ClientC
 // openStream opens a stream without END_STREAM.
 func openStream(t testing.TB, conn *grpc.ClientConn, method string, options ...grpc.CallOption) grpc.ClientStream {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method, options...)
+	s, err := newStream(t, conn, method, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// newStream is openStream for any goroutine.
+func newStream(
+	t testing.TB, conn *grpc.ClientConn, method string, options ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method, options...)
 }
 
 func receive(s grpc.ClientStream) (message []byte, err error) {

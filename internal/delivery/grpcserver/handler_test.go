@@ -170,8 +170,15 @@ func TestMaxConcurrentStreams(t *testing.T) {
 		Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open}})
 	conn := dial(t, r)
 	first, second := openStream(t, conn, sinkMethod), openStream(t, conn, sinkMethod)
-	third := make(chan grpc.ClientStream)
-	go func() { third <- openStream(t, conn, sinkMethod) }()
+	type result struct {
+		stream grpc.ClientStream
+		err    error
+	}
+	third := make(chan result)
+	go func() {
+		s, err := newStream(t, conn, sinkMethod)
+		third <- result{s, err}
+	}()
 	eventually(t, "two streams are open", func() bool { return len(all.all()) == 2 })
 	select {
 	case <-third:
@@ -179,9 +186,12 @@ func TestMaxConcurrentStreams(t *testing.T) {
 	default:
 	}
 	first.CloseSend()
-	s := <-third
+	opened := <-third
+	if opened.err != nil {
+		t.Fatal(opened.err)
+	}
 	eventually(t, "the third stream is open", func() bool { return len(all.all()) == 3 })
-	for _, s := range []grpc.ClientStream{second, s} {
+	for _, s := range []grpc.ClientStream{second, opened.stream} {
 		s.CloseSend()
 		if _, err := receive(s); !errors.Is(err, io.EOF) {
 			t.Error(err)

@@ -133,7 +133,11 @@ func (r *testServer) runClient(t *testing.T, name string, rng *rand.Rand) {
 	conn := r.newConn(t, r.ca.leaf(t, name, time.Hour))
 	defer conn.Close()
 	if rng.IntN(2) == 0 {
-		c := newSotwClient(t, conn)
+		c, err := openSotwClient(t.Context(), conn)
+		if err != nil {
+			t.Error(err)
+			return
+		}
 		c.subscribe(ClusterType)
 		c.subscribe(EndpointType, "c1", "c2")
 		if rng.IntN(2) == 0 {

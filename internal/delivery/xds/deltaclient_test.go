@@ -45,7 +45,7 @@ func sign(t testing.TB, by *testCA, template *x509.Certificate) (*x509.Certifica
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // there is no invalid input
 	}
 	template.SerialNumber, template.BasicConstraintsValid = big.NewInt(time.Now().UnixNano()), true
 	template.NotBefore = time.Now().Add(-time.Minute)
@@ -55,11 +55,11 @@ func sign(t testing.TB, by *testCA, template *x509.Certificate) (*x509.Certifica
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // there is no invalid input
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // there is no invalid input
 	}
 	return cert, key
 }
@@ -158,7 +158,7 @@ func (r *testServer) newConn(t testing.TB, cert tls.Certificate, opts ...grpc.Di
 		ServerName: "anymesh"})
 	conn, err := grpc.NewClient(r.addr, append(opts, grpc.WithTransportCredentials(creds))...)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // the address and the options are valid
 	}
 	return conn
 }

@@ -107,7 +107,7 @@ func snapshot(t testing.TB, resources ...*Resource) *Snapshot {
 	t.Helper()
 	s, err := NewSnapshot(resources...)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // the resources of tests are valid
 	}
 	return s
 }
@@ -117,7 +117,7 @@ func shared(t testing.TB, resources ...*Resource) *Shared {
 	t.Helper()
 	s, err := NewShared(resources...)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // the resources of tests are valid
 	}
 	return s
 }
@@ -127,7 +127,7 @@ func sharing(t testing.TB, s *Shared) *Snapshot {
 	t.Helper()
 	with, err := s.With()
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // the resources of tests are valid
 	}
 	return with
 }

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -30,11 +31,20 @@ func (r *testServer) connectSotw(t testing.TB, name string) *sotwClient {
 
 func newSotwClient(t testing.TB, conn *grpc.ClientConn) *sotwClient {
 	t.Helper()
-	c := &sotwClient{conn: conn, ended: make(chan error, 1), names: map[string][]string{}, nonces: map[string]string{}}
-	var err error
-	c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context())
+	c, err := openSotwClient(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return c
+}
+
+// openSotwClient is newSotwClient for any goroutine.
+func openSotwClient(ctx context.Context, conn *grpc.ClientConn) (*sotwClient, error) {
+	c := &sotwClient{conn: conn, ended: make(chan error, 1), names: map[string][]string{}, nonces: map[string]string{}}
+	var err error
+	c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
+	if err != nil {
+		return nil, err
 	}
 	go func() {
 		for {
@@ -50,7 +60,7 @@ func newSotwClient(t testing.TB, conn *grpc.ClientConn) *sotwClient {
 			c.mu.Unlock()
 		}
 	}()
-	return c
+	return c, nil
 }
 
 // send requires the lock.

@@ -125,15 +125,17 @@ func TestReplicasReturnEqualResponses(t *testing.T) {
 	replicas := []*Webhook{newWebhook(fakeCluster{workload: front()}), newWebhook(fakeCluster{workload: front()})}
 	raw := asJSON(t, plainPod)
 	want := admitted(t, raw, replicas[0].Handle(t.Context(), request(raw)))
+	responses := make([]crwebhook.Response, 16)
 	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			if got := admitted(t, raw, replicas[i%2].Handle(t.Context(), request(raw))); !bytes.Equal(got, want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-		})
+	for i := range responses {
+		all.Go(func() { responses[i] = replicas[i%2].Handle(t.Context(), request(raw)) })
 	}
 	all.Wait()
+	for _, response := range responses {
+		if got := admitted(t, raw, response); !bytes.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
 }
 
 // Another webhook adds containers after ours, and the API server reinvokes ours.
