@@ -48,7 +48,7 @@ func TestMemoryOfStartIsReturned(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
 	allocate(garbage)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		runtime.ReadMemStats(&now)
 		if now.HeapAlloc < before.HeapAlloc+garbage/2 && now.NumGC > before.NumGC {
 			break
@@ -75,7 +75,7 @@ func TestAfterCollections(t *testing.T) {
 		runtime.GC()
 		select {
 		case <-collected:
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("collection %d is not reported", i+1)
 		}
 	}

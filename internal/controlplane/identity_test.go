@@ -117,7 +117,7 @@ func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 	if _, err := open().Recv(); err == nil {
 		t.Fatal("the stream is open after the expiry of the certificate")
 	}
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	for {
 		ended, stream := make(chan struct{}), open()
 		go func() { _, _ = stream.Recv(); close(ended) }()

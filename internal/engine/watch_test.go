@@ -132,7 +132,7 @@ func TestInformerOfTrimmedPods(t *testing.T) {
 	name := types.NamespacedName{Namespace: "a", Name: "p"}
 	await := func(what string, holds func(p *Pod, there bool) bool) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 			f.Sync()
 			if holds(f.Pod(name)) {
 				return

@@ -113,7 +113,7 @@ func TestTracersSendSpans(t *testing.T) {
 				received := make(chan string, 100)
 				tracing.Address, tracing.Port = "127.0.0.1", receive(t, tracing.Protocol, received)
 				get(t, startTraced(t, binary, tracing))
-				deadline := time.After(20 * time.Second)
+				deadline := time.After(2 * time.Minute)
 				for {
 					select {
 					case text := <-received:
@@ -143,7 +143,7 @@ func TestSamplingRate(t *testing.T) {
 				get(t, url)
 			}
 			spans := 0
-			for deadline := time.After(20 * time.Second); spans < requests*rate/2; {
+			for deadline := time.After(2 * time.Minute); spans < requests*rate/2; {
 				select {
 				case text := <-received:
 					spans += strings.Count(text, `"traceId"`)

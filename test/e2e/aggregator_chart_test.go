@@ -51,7 +51,7 @@ func TestAggregatorChart(t *testing.T) {
 	if _, err := kubectlInput(ctx, registryManifest, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "wait", "--for=condition=Ready", "resourceregistries.search.karmada.io", "all", "--timeout=60s")
+	run(t, "wait", "--for=condition=Ready", "resourceregistries.search.karmada.io", "all", "--timeout=180s")
 
 	server := lab.config.Host + proxying
 	direct := run(t, "-n", "colors", "get", "pods", "-o", "name")
@@ -95,7 +95,7 @@ func TestAggregatorChart(t *testing.T) {
 			}
 			return nil
 		})
-		run(t, "-n", "anymesh-system", "rollout", "status", "deployment/anymesh-aggregator", "--timeout=60s")
+		run(t, "-n", "anymesh-system", "rollout", "status", "deployment/anymesh-aggregator", "--timeout=180s")
 	}
 }
 

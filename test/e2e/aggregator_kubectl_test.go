@@ -139,11 +139,11 @@ func (a *aggregated) kubectlWrites(t *testing.T) {
 // kubectlWaits runs the commands that watch an object.
 func (a *aggregated) kubectlWaits(t *testing.T) {
 	a.wants(t, []string{"restarted"}, "rollout", "restart", "deployment", "web")
-	a.wants(t, []string{"successfully rolled out"}, "rollout", "status", "deployment", "web", "--timeout=40s")
-	a.wants(t, []string{"condition met"}, "wait", "pod", "lines-c3", "--for=condition=Ready", "--timeout=20s")
+	a.wants(t, []string{"successfully rolled out"}, "rollout", "status", "deployment", "web", "--timeout=180s")
+	a.wants(t, []string{"condition met"}, "wait", "pod", "lines-c3", "--for=condition=Ready", "--timeout=180s")
 	a.create("c3", linesPod("short"))
-	a.wants(t, []string{"condition met"}, "wait", "pod", "short", "--for=jsonpath={.status.phase}=Running", "--timeout=20s")
-	a.wants(t, []string{"deleted"}, "delete", "pod", "short", "--timeout=20s") // it waits for the end
+	a.wants(t, []string{"condition met"}, "wait", "pod", "short", "--for=jsonpath={.status.phase}=Running", "--timeout=180s")
+	a.wants(t, []string{"deleted"}, "delete", "pod", "short", "--timeout=180s") // it waits for the end
 	if out, err := a.in("c3", "", "get", "pod", "short"); err == nil {
 		t.Errorf("pod short exists: %s", out)
 	}
@@ -249,7 +249,7 @@ func (a *aggregated) stream(t *testing.T, args ...string) <-chan string {
 func (a *aggregated) expect(t *testing.T, lines <-chan string, expression string) []string {
 	t.Helper()
 	var seen []string
-	end := time.After(20 * time.Second)
+	end := time.After(2 * time.Minute)
 	for {
 		select {
 		case line, ok := <-lines:

@@ -174,7 +174,7 @@ func compareTables(t *testing.T, server string) {
 			t.Error(err)
 		}
 	})
-	run(t, "wait", "--for=condition=Ready", "resourceregistries.search.karmada.io", "tables", "--timeout=60s")
+	run(t, "wait", "--for=condition=Ready", "resourceregistries.search.karmada.io", "tables", "--timeout=180s")
 	cells := func(text string, last int) string {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		for i, line := range lines {

@@ -141,7 +141,7 @@ func (a *aggregated) register(manifest string) {
 		_, err := a.kubectl(manifest, "apply", "-f", "-")
 		return err
 	})
-	if _, err := a.kubectl("", "wait", "resourceregistry", "--all", "--for=condition=Ready", "--timeout=30s"); err != nil {
+	if _, err := a.kubectl("", "wait", "resourceregistry", "--all", "--for=condition=Ready", "--timeout=180s"); err != nil {
 		a.t.Fatal(err)
 	}
 }

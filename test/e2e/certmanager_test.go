@@ -45,7 +45,7 @@ func TestCertManager(t *testing.T) {
 		"deploy/crds")))
 	apply(t, shopManifests)
 	run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io",
-		"--timeout=30s")
+		"--timeout=180s")
 	controllers := exec.CommandContext(t.Context(), program, "--kubeconfig", lab.kubeconfig)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {

@@ -62,7 +62,7 @@ func TestDeletionWaitsForMembers(t *testing.T) {
 		"unable to create new content in mesh ending because it is being terminated") {
 		t.Errorf("a new member: %v", err)
 	}
-	run(t, "delete", "namespace", "ending", "--timeout=30s")
+	run(t, "delete", "namespace", "ending", "--timeout=180s")
 	eventually(t, 15*time.Second, "the Mesh waits for the other namespace", func() error {
 		return waitsFor(t, "GatewayRoute ending-too/route, VirtualService ending-too/service")
 	})
@@ -70,7 +70,7 @@ func TestDeletionWaitsForMembers(t *testing.T) {
 		return hasCondition(t, "gatewayroutes", "ending-too", "route", "False", "ReferenceNotFound")
 	})
 	run(t, "-n", "ending-too", "delete", "gatewayroutes.appmesh.k8s.aws,virtualservices.appmesh.k8s.aws", "--all")
-	run(t, "wait", "--for=delete", "meshes.appmesh.k8s.aws/ending", "--timeout=10s")
+	run(t, "wait", "--for=delete", "meshes.appmesh.k8s.aws/ending", "--timeout=180s")
 }
 
 // waitsFor checks the condition of the Mesh that is being deleted.

@@ -102,7 +102,7 @@ func testTwoDialects(t *testing.T) {
 		if _, err := kubectlInput(t.Context(), old, "create", "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "-n", "parcels", "delete", parcelKind, "old", "--timeout=20s")
+		run(t, "-n", "parcels", "delete", parcelKind, "old", "--timeout=180s")
 	})
 	t.Run("lint", lintTwoDialects)
 	t.Run("check", func(t *testing.T) {

@@ -153,10 +153,10 @@ func egressRequest(t *testing.T, namespace, name string, parameters map[string]s
 func TestTLSToAWSDoesNotReachOtherAddresses(t *testing.T) {
 	apply(t, fmt.Sprintf(egressManifests, egressProgram)+"---"+egressPod("egress", "attacker", "")+"---"+
 		egressPod("egress", "aws", ""))
-	run(t, "-n", "egress", "wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
+	run(t, "-n", "egress", "wait", "--for=condition=Ready", "pod", "--all", "--timeout=180s")
 	attacker, aws := podIPs(t, "egress", "app=egress-attacker"), podIPs(t, "egress", "app=egress-aws")
 	apply(t, egressPod("colors", "app", fmt.Sprintf("dnsPolicy: None\n  dnsConfig: {nameservers: [%q]}", aws[0])))
-	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/egress-app", "--timeout=60s")
+	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/egress-app", "--timeout=180s")
 
 	const own, unresolved, other = "bucket.amazonaws.com", "nothing.amazonaws.com", "bucket.example.com"
 	for _, address := range attacker {

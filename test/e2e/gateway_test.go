@@ -102,7 +102,7 @@ func TestGateway(t *testing.T) {
 			old := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=edge", "-o", "name"))
 			run(t, "-n", "colors", "rollout", "restart", "deployment/edge")
 			waitReady(t, "colors", "deployment/edge")
-			run(t, append([]string{"-n", "colors", "wait", "--for=delete", "--timeout=60s"}, old...)...)
+			run(t, append([]string{"-n", "colors", "wait", "--for=delete", "--timeout=180s"}, old...)...)
 		})
 	})
 	t.Run("health check passes", func(t *testing.T) { waitReady(t, "colors", "deployment/checked-edge") })
@@ -125,7 +125,7 @@ func gatewayHealth(t *testing.T) (stopsPassing func(t *testing.T)) {
 	}
 	setPath("/elsewhere")
 	return func(t *testing.T) {
-		run(t, "-n", "colors", "wait", "--for=condition=Ready=False", "--timeout=30s", "pod", "-l", "app=checked-edge")
+		run(t, "-n", "colors", "wait", "--for=condition=Ready=False", "--timeout=180s", "pod", "-l", "app=checked-edge")
 		pod := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=checked-edge", "-o",
 			"jsonpath={.items[0].metadata.name}"))
 		said, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("pods").Name(pod + ":15020").

@@ -160,12 +160,12 @@ func deleteHostile(t *testing.T) {
 // restoreCRD deletes a CRD and creates it again: the control plane serves its objects as before.
 func restoreCRD(t *testing.T) {
 	t.Helper()
-	run(t, "delete", "crd", "virtualgateways.appmesh.k8s.aws", "--timeout=30s")
+	run(t, "delete", "crd", "virtualgateways.appmesh.k8s.aws", "--timeout=180s")
 	if counts := callsFrom(t, "front", colorURL, 50); counts["red"]+counts["blue"] != 50 {
 		t.Errorf("calls without the CRD: %v", counts)
 	}
 	run(t, "apply", "--server-side", "-f", filepath.Join(root, "charts/anymesh/crds/appmesh.k8s.aws_virtualgateways.yaml"))
-	run(t, "wait", "--for=condition=Established", "crd/virtualgateways.appmesh.k8s.aws", "--timeout=30s")
+	run(t, "wait", "--for=condition=Established", "crd/virtualgateways.appmesh.k8s.aws", "--timeout=180s")
 	apply(t, lateGateway)
 	eventually(t, 90*time.Second, "the VirtualGateway has a condition", func() error {
 		return hasCondition(t, "virtualgateways", "colors", "late", "True", "Served")

@@ -120,7 +120,7 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := kubectl(contextOf(t), "-n", "colors", "rollout", "status", "deployment/"+name,
-				"--timeout=60s"); err != nil {
+				"--timeout=180s"); err != nil {
 				t.Error(err)
 			}
 		}

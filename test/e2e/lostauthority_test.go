@@ -13,7 +13,7 @@ func startWithoutAuthority(t *testing.T) {
 	t.Helper()
 	const remedy = "restore the Secret from a backup, or make a new authority with anymesh identity replace --yes"
 	run(t, "-n", "anymesh-system", "scale", "deployment/anymesh", "--replicas=0")
-	run(t, "-n", "anymesh-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=anymesh", "--timeout=60s")
+	run(t, "-n", "anymesh-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=anymesh", "--timeout=180s")
 	run(t, "-n", "anymesh-system", "delete", "secret", "anymesh-ca")
 	run(t, "-n", "anymesh-system", "scale", "deployment/anymesh", "--replicas=2")
 	eventually(t, 30*time.Second, "the log and the check name the remedy", func() error {
@@ -36,6 +36,6 @@ func startWithoutAuthority(t *testing.T) {
 		t.Fatal(out)
 	}
 	awaitPhase(t, "Steady", 1)
-	run(t, "-n", "anymesh-system", "rollout", "status", "deployment/anymesh", "--timeout=60s")
+	run(t, "-n", "anymesh-system", "rollout", "status", "deployment/anymesh", "--timeout=180s")
 	startPod(t, "remedied")
 }

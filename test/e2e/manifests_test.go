@@ -47,7 +47,7 @@ spec:
 
 func waitReady(t *testing.T, namespace, what string) {
 	t.Helper()
-	if _, err := kubectl(t.Context(), "-n", namespace, "rollout", "status", what, "--timeout=60s"); err != nil {
+	if _, err := kubectl(t.Context(), "-n", namespace, "rollout", "status", what, "--timeout=180s"); err != nil {
 		pods, _ := kubectl(t.Context(), "-n", namespace, "get", "pods", "-o", "wide")
 		events, _ := kubectl(t.Context(), "-n", namespace, "get", "events")
 		logs, _ := kubectl(t.Context(), "-n", namespace, "logs", what, "--all-containers", "--prefix", "--tail=20")

@@ -12,7 +12,7 @@ import (
 func (m *migrationCluster) setUpOldController() {
 	m.Helper()
 	m.must("apply", "--server-side", "-f", filepath.Join(root, "api/crds"))
-	m.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	m.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 	m.apply(oldMesh)
 	uid := m.must("get", "mesh.appmesh.k8s.aws", "shop", "-o", "jsonpath={.metadata.uid}")
 	m.apply(strings.ReplaceAll(oldObjects, "MESH", fmt.Sprintf("{name: shop, uid: %s}", uid)))
@@ -33,8 +33,8 @@ func (m *migrationCluster) setUpOldController() {
 			status)
 	}
 	m.apply(oldWorkloads)
-	m.must("-n", "appmesh-system", "rollout", "status", "deployment/appmesh-controller", "--timeout=60s")
-	m.must("-n", "shop", "wait", "--for=jsonpath={.status.updatedReplicas}=1", "deployment", "--all", "--timeout=60s")
+	m.must("-n", "appmesh-system", "rollout", "status", "deployment/appmesh-controller", "--timeout=180s")
+	m.must("-n", "shop", "wait", "--for=jsonpath={.status.updatedReplicas}=1", "deployment", "--all", "--timeout=180s")
 	m.apply(oldWebhooks)
 }
 

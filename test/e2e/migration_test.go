@@ -40,7 +40,7 @@ func TestMigration(t *testing.T) {
 	}
 	m.runCommands(steps)
 
-	m.must("-n", "shop", "wait", "--for=condition=Ready", "pod/injected-of-old", "--timeout=30s")
+	m.must("-n", "shop", "wait", "--for=condition=Ready", "pod/injected-of-old", "--timeout=180s")
 	m.eventually("all objects are active and keep their ARNs", func() error {
 		return m.checkAll("True arn:aws:appmesh:us-west-2:123456789012:")
 	})
@@ -83,7 +83,7 @@ func (m *migrationCluster) deleteInWorstOrder() {
 		}
 		return nil
 	})
-	m.must("-n", "shop", "delete", "--timeout=30s", "virtualnode.appmesh.k8s.aws", "cart-v1", "cart-v2")
+	m.must("-n", "shop", "delete", "--timeout=180s", "virtualnode.appmesh.k8s.aws", "cart-v1", "cart-v2")
 	m.eventually("objects with missing references report it", func() error {
 		got := m.must("-n", "shop", "get", "virtualrouter.appmesh.k8s.aws", "cart", "-o",
 			"jsonpath={.status.conditions[0].reason}")
@@ -93,9 +93,9 @@ func (m *migrationCluster) deleteInWorstOrder() {
 		return nil
 	})
 	m.must("get", "mesh.appmesh.k8s.aws", "shop")
-	m.must("-n", "shop", "delete", "--timeout=30s", "virtualrouter.appmesh.k8s.aws/cart",
+	m.must("-n", "shop", "delete", "--timeout=180s", "virtualrouter.appmesh.k8s.aws/cart",
 		"virtualservice.appmesh.k8s.aws/cart", "virtualnode.appmesh.k8s.aws/front")
-	m.must("wait", "--for=delete", "mesh.appmesh.k8s.aws/shop", "--timeout=30s")
+	m.must("wait", "--for=delete", "mesh.appmesh.k8s.aws/shop", "--timeout=180s")
 }
 
 // checkBackups checks the files that the first step of the page writes.

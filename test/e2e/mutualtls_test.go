@@ -232,7 +232,7 @@ func (a *nodeAuthority) rotateUnderLoad(t *testing.T, f func()) {
 // stepUnderLoad counts the outcomes of calls, during which it makes one step of a rotation.
 func (a *nodeAuthority) stepUnderLoad(t *testing.T, step int, counts map[string]int) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(contextOf(t), 20*time.Second)
+	ctx, cancel := context.WithTimeout(contextOf(t), hang)
 	defer cancel()
 	rotated := make(chan error, 1)
 	go func() { rotated <- a.rotate(ctx, step) }()

@@ -65,8 +65,8 @@ const memoryOfAttack = 128 << 20
 // created, a new pod gets its certificate and configuration, and the log stays short.
 func TestHostileNeighbors(t *testing.T) {
 	apply(t, attackedPod+"---"+attackingPods)
-	run(t, "-n", "outside", "wait", "--for=condition=Ready", "pod", "-l", "app=attacker", "--timeout=60s")
-	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/attacked", "--timeout=60s")
+	run(t, "-n", "outside", "wait", "--for=condition=Ready", "pod", "-l", "app=attacker", "--timeout=180s")
+	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/attacked", "--timeout=180s")
 	attacked, control := podOf(t, "colors", "app=attacked"), podOf(t, "anymesh-system", "app.kubernetes.io/name=anymesh")
 	process, planes := processAt(t, "anymesh", control.Status.PodIP), controlPlaneAddresses(t)
 	startAttack(t, attacked, control, "--duration=1s", "--kinds=admin-path,old-tls").check(t)

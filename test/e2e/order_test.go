@@ -58,7 +58,7 @@ func TestOrderOfManifests(t *testing.T) {
 	if _, err := kubectlInput(t.Context(), fault, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 4*time.Second, "the condition of the fault", func() error {
+	within(t, 4*time.Second, "the condition of the fault", func() error {
 		if got := conditions("faulty"); got != "False" {
 			return fmt.Errorf("status %q", got)
 		}

@@ -97,7 +97,7 @@ func testAPIServerOutage(t *testing.T) {
 		waitForVersion(t, "second", "blue", updateTimeout)
 		// kubelet waits up to a minute before it watches again.
 		run(t, "-n", "colors", "scale", "deployment", "color-red", "--replicas=2")
-		run(t, "-n", "colors", "rollout", "status", "deployment/color-red", "--timeout=120s")
+		run(t, "-n", "colors", "rollout", "status", "deployment/color-red", "--timeout=180s")
 		if err := ready(); err != nil {
 			t.Error(err)
 		}

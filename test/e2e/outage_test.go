@@ -210,7 +210,7 @@ func testControlPlaneUpgraded(t *testing.T) {
 		rolled := make(chan error, 1)
 		go func() {
 			_, err := kubectl(contextOf(t), "-n", "anymesh-system", "rollout", "status", "deployment/anymesh",
-				"--timeout=120s")
+				"--timeout=180s")
 			rolled <- err
 		}()
 		for done := false; !done; edits++ {

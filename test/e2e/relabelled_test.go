@@ -13,7 +13,7 @@ import (
 // TestPodOutsideWorkloadIsDisconnected takes the label of a workload from a running pod, and gives it back.
 func TestPodOutsideWorkloadIsDisconnected(t *testing.T) {
 	apply(t, attackedPod)
-	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/attacked", "--timeout=60s")
+	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/attacked", "--timeout=180s")
 	debug, address := forward(t, 9091), podOf(t, "colors", "app=attacked").Status.PodIP
 	streams := func(atLeast, atMost int) func() error {
 		return func() error {

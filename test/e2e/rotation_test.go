@@ -55,7 +55,7 @@ func ownCluster(t *testing.T, name string, sets ...string) {
 		text := must(readAll(filepath.Join(root, "examples/colors", file+".yaml")))
 		must(kubectlInput(t.Context(), strings.ReplaceAll(text, "--rate=100", "--rate=0"), "apply", "-f", "-"))
 	}
-	run(t, "-n", "colors", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=90s")
+	run(t, "-n", "colors", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=180s")
 }
 
 func readAll(file string) (string, error) {
@@ -153,7 +153,7 @@ func startPod(t *testing.T, name string) *corev1.Pod {
 	if pod, err = lab.kube.CoreV1().Pods("colors").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/"+pod.Name, "--timeout=30s")
+	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/"+pod.Name, "--timeout=180s")
 	return pod
 }
 

@@ -28,7 +28,7 @@ func TestRouteObjectsAreAccepted(t *testing.T) {
 	apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	for _, crd := range []string{"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io",
 		"httpproxies.projectcontour.io"} {
-		run(t, "wait", "--for=condition=Established", "crd/"+crd, "--timeout=30s")
+		run(t, "wait", "--for=condition=Established", "crd/"+crd, "--timeout=180s")
 	}
 	cases, err := filepath.Glob(filepath.Join(root, "internal/trait/testdata/*.txtar"))
 	if err != nil || len(cases) == 0 {

@@ -19,7 +19,7 @@ func checkTokenAfterDeletion(t *testing.T, pod *corev1.Pod) {
 	if _, code := sign(t, signing, bearer); code != http.StatusOK {
 		t.Fatalf("signing: status %d", code)
 	}
-	run(t, "-n", "colors", "delete", "pod", pod.Name, "--wait=true", "--timeout=60s")
+	run(t, "-n", "colors", "delete", "pod", pod.Name, "--wait=true", "--timeout=180s")
 	if certificate, code := sign(t, signing, bearer); code != http.StatusUnauthorized && code != http.StatusForbidden ||
 		len(certificate.Certificate) > 0 {
 		t.Errorf("signing for a deleted pod: status %d", code)

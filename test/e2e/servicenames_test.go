@@ -80,7 +80,7 @@ func TestNameOfAnotherNamespace(t *testing.T) {
 		return nil
 	})
 	apply(t, ownerService)
-	run(t, "-n", "owner", "wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
+	run(t, "-n", "owner", "wait", "--for=condition=Ready", "pod", "--all", "--timeout=180s")
 	call := func() (outcome, error) {
 		return callFromIn(t.Context(), "owner", "shop", "http://pay.owner.svc.cluster.local:8080/")
 	}

@@ -140,8 +140,8 @@ func TestTelemetry(t *testing.T) {
 			Replace(tracedService)
 	}
 	apply(t, manifests)
-	run(t, "-n", "traces", "wait", "--for=condition=Ready", "pod/collector", "--timeout=60s")
-	run(t, "-n", "traces", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=60s")
+	run(t, "-n", "traces", "wait", "--for=condition=Ready", "pod/collector", "--timeout=180s")
+	run(t, "-n", "traces", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=180s")
 
 	host := func(name string) string { return "http://" + name + ".traces.svc.cluster.local:8080" }
 	target := host("middle") + "/call?url=" + url.QueryEscape(host("back")+"/healthz")

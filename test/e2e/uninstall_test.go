@@ -157,7 +157,7 @@ func releaseWithoutControlPlane(t *testing.T) {
 	t.Helper()
 	run(t, "-n", "anymesh-system", "scale", "deployment", "anymesh", "--replicas=0")
 	run(t, "-n", "anymesh-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=anymesh",
-		"--timeout=30s")
+		"--timeout=180s")
 	run(t, "delete", "namespace", "left", "--wait=false")
 	eventually(t, 15*time.Second, "the gateway is being deleted", func() error {
 		if run(t, "-n", "left", "get", "virtualgateways.appmesh.k8s.aws", "gateway", "-o",
@@ -168,7 +168,7 @@ func releaseWithoutControlPlane(t *testing.T) {
 	})
 	run(t, "-n", "left", "patch", "virtualgateways.appmesh.k8s.aws", "gateway", "--type=merge", "-p",
 		`{"metadata":{"finalizers":null}}`)
-	run(t, "-n", "left", "wait", "--for=delete", "virtualgateways.appmesh.k8s.aws/gateway", "--timeout=10s")
+	run(t, "-n", "left", "wait", "--for=delete", "virtualgateways.appmesh.k8s.aws/gateway", "--timeout=180s")
 }
 
 // releaseByHook runs what Helm runs after it deleted the control plane.
@@ -185,6 +185,6 @@ func releaseByHook(t *testing.T) {
 	apply(t, strings.ReplaceAll(leftNamespace+leftGateway, "left", namespace))
 	run(t, "-n", namespace, "delete", "virtualgateways.appmesh.k8s.aws", "gateway", "--wait=false")
 	apply(t, string(manifests))
-	run(t, "-n", namespace, "wait", "--for=condition=Complete", "job/anymesh-release-finalizers", "--timeout=60s")
-	run(t, "-n", namespace, "wait", "--for=delete", "virtualgateways.appmesh.k8s.aws/gateway", "--timeout=10s")
+	run(t, "-n", namespace, "wait", "--for=condition=Complete", "job/anymesh-release-finalizers", "--timeout=180s")
+	run(t, "-n", namespace, "wait", "--for=delete", "virtualgateways.appmesh.k8s.aws/gateway", "--timeout=180s")
 }

@@ -270,7 +270,7 @@ func (m *model) quiet() {
 func (m *model) eventually(check func() error) {
 	m.t.Helper()
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}

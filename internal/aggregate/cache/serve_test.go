@@ -134,7 +134,7 @@ func (f *fleet) synced() {
 func eventually(t testing.TB, check func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}
@@ -228,7 +228,7 @@ func (f *fleet) follow(o cache.WatchOptions) func() (string, cache.Event) {
 	f.t.Cleanup(w.Stop)
 	return func() (string, cache.Event) {
 		f.t.Helper()
-		ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 		defer cancel()
 		e, err := w.Next(ctx)
 		if err != nil {

@@ -72,7 +72,7 @@ func (e *testConn) read() {
 // waitUntilIdle waits until the pool has no goroutines.
 func waitUntilIdle(t *testing.T, c *WorkerPool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); ; runtime.Gosched() {
 		c.mu.Lock()
 		done := c.working == 0 && !c.waiting
 		c.mu.Unlock()

@@ -54,7 +54,7 @@ func TestBlockedWriteIsInterrupted(t *testing.T) {
 
 func (c *conn) eventuallyWaits(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); ; runtime.Gosched() {
 		c.mu.Lock()
 		waits := c.blockedWrite != nil
 		c.mu.Unlock()

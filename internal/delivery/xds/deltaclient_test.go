@@ -251,7 +251,7 @@ func (c *deltaClient) end() error {
 	c.t.Helper()
 	select {
 	case <-c.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		c.t.Fatal("the stream did not end")
 	}
 	return c.err

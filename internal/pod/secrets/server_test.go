@@ -211,7 +211,7 @@ func TestSecretsAreFollowed(t *testing.T) {
 		a.set(data) // the same certificate is not sent again
 	}
 	cancel()
-	for deadline := time.Now().Add(10 * time.Second); a.open() > 0; {
+	for deadline := time.Now().Add(2 * time.Minute); a.open() > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the Secret is still watched")
 		}

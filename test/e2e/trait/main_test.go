@@ -165,7 +165,7 @@ func applyAll(ctx context.Context, manifests, namespace string) error {
 		if namespace != "" {
 			o.SetNamespace(namespace)
 		}
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(2 * time.Minute)
 		for {
 			manifest := client.ApplyConfigurationFromUnstructured(o.DeepCopy())
 			err = lab.client.Apply(ctx, manifest, client.FieldOwner("user"), client.ForceOwnership)
@@ -235,7 +235,7 @@ func remove(t *testing.T, apiVersion, kind, namespace, name string) {
 // eventually polls until check returns nil, and fails with its last error.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := check()
 		if err == nil {
