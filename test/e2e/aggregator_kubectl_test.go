@@ -132,6 +132,14 @@ func (a *aggregated) kubectlWrites(t *testing.T) {
 		t.Errorf("the pod in its cluster has %s, not %s; %v", out, want, err)
 	}
 	a.wants(t, []string{"scaled"}, "scale", "deployment", "web", "--replicas", "2")
+	a.create("c3", linesPod("forced"))
+	a.wants(t, []string{"condition met"}, "wait", "pod", "forced", "--for=create", "--timeout=180s")
+	a.wantsWith(t, strings.Replace(linesPod("forced"), "app: lines", "app: lines, forced: again", 1),
+		[]string{`pod "forced" deleted`, "pod/forced replaced"}, "replace", "--force", "-f", "-")
+	if out, err := a.in("c3", "", "get", "pod", "forced", "-o", "jsonpath={.metadata.labels.forced}"); err != nil || out != "again" {
+		t.Errorf("the pod in its cluster has %s, %v", out, err)
+	}
+	a.wants(t, []string{"deleted"}, "delete", "pod", "forced", "--timeout=180s")
 	a.wants(t, []string{"cordoned"}, "cordon", "c3-node")
 	a.wants(t, []string{"uncordoned"}, "uncordon", "c3-node")
 }
@@ -152,6 +160,9 @@ func (a *aggregated) kubectlWaits(t *testing.T) {
 func (a *aggregated) kubectlRefusals(t *testing.T) {
 	a.refused(t, "the object exists in the clusters c1, c2, c3", "delete", "pod", "same")
 	a.refused(t, "create", "run", "new", "--image", "example.com/sh")
+	if out, err := a.kubectl("", "auth", "can-i", "create", "pods"); err == nil || !strings.Contains(out+err.Error(), "no - objects of member clusters") {
+		t.Errorf("auth can-i create pods: %s%v", out, err)
+	}
 	a.refusedWith(t, linesPod("nowhere"), "not found", "apply", "--server-side", "-f", "-")
 	a.refused(t, "Metrics API not available", "top", "pods") // the members have no metrics API
 	a.refused(t, "not found", "logs", "nowhere")
@@ -209,6 +220,7 @@ func (a *aggregated) kubectlStreams(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(body), "Directory listing") {
 		t.Errorf("port-forward: %s, %v", body, err)
 	}
+	a.wants(t, []string{"Directory listing"}, "get", "--raw", "/api/v1/namespaces/default/pods/http:8080/proxy/")
 	watch := a.stream(t, "get", "pods", "-w", "--output-watch-events")
 	a.expect(t, watch, `ADDED\s+lines-c1`)
 	a.create("c3", runningPod("passing", "/bin/sleep", "3600"))
