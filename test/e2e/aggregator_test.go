@@ -117,15 +117,15 @@ type aggregated struct {
 	kubeconfig string
 }
 
-// startAggregated starts an aggregator over the shared clusters, with the registry of the tests.
-func startAggregated(t *testing.T) *aggregated {
+// startAggregated starts an aggregator with flags over the shared clusters, with the registry of the tests.
+func startAggregated(t *testing.T, flags ...string) *aggregated {
 	t.Helper()
 	c, err := sharedClusters()
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &aggregated{clusters: c, t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	newReplica(c, "127.0.0.1:0", "--write-kubeconfig", a.kubeconfig).startFor(t)
+	newReplica(c, "127.0.0.1:0", append(flags, "--write-kubeconfig", a.kubeconfig)...).startFor(t)
 	eventually(t, 20*time.Second, "aggregator", func() error {
 		_, err := os.Stat(a.kubeconfig)
 		return err
