@@ -103,6 +103,10 @@ type Spec struct {
 	// still serves. It must make clients use other pods for new requests without failing requests. Empty if the
 	// sidecar does not support it.
 	Drain []string
+	// RelaySocket is the Unix domain socket on which the agent relays the delta ADS stream of the sidecar to its xDS
+	// server, RelayAddress with host:port. Secrets (envoy.extensions.transport_sockets.tls.v3.Secret) then get the content
+	// of the files that they name. Empty if the sidecar connects to the server itself.
+	RelaySocket, RelayAddress string
 	// ConfigArgument is the option of Command that takes configuration as JSON, which is merged into that of Files. The
 	// agent adds the content of ProxySettings.ConfigFiles to it. Empty if the sidecar does not support it.
 	ConfigArgument string

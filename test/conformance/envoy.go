@@ -19,12 +19,14 @@ import (
 	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/pod/relay"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -50,6 +52,9 @@ type discovery struct {
 	mu         sync.Mutex
 	rejections []string
 	metricsURL string // of the agent
+	relay      *relay.Relay
+	server     *xds.Server
+	envoy      int // process ID
 }
 
 // Connected implements xds.Observer.
@@ -97,6 +102,7 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 		return xds.Grant{Key: n.GetId(), Identity: n.GetId()}, nil
 	}, xds.Options{Observer: d, Logger: slog.New(slog.DiscardHandler)})
 	s.Publish(node, snapshot, time.Time{})
+	d.server = s
 	go func() { _ = s.Serve(ctx, l) }() // until the process ends
 	return l.Addr().(*net.TCPAddr), nil
 }
@@ -124,9 +130,12 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 	}
 	spec := injector.Sidecar
 	d.metricsURL = spec.MetricsURL
-	config, err := Bootstrap(spec.Files["envoy.json"], p.dir, address)
+	config, err := Bootstrap(spec.Files["envoy.json"], p.dir, nil)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
+	}
+	if d.relay, err = p.serveRelay(ctx, address); err != nil {
+		return nil, err
 	}
 	file := filepath.Join(p.dir, "envoy.json")
 	if err := errors.Join(os.WriteFile(file, config, 0o644), os.Chown(p.dir, sidecar.UID, sidecar.UID)); err != nil {
@@ -153,11 +162,30 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 		_ = cmd.Cancel()
 		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.rejected(), "\n"))
 	}
+	d.relay.Started()
+	d.envoy = cmd.Process.Pid
 	return d, nil
 }
 
-// Bootstrap changes the bootstrap of the driver: the control plane listens on the address without TLS, and dir is the
-// folder of the certificates.
+// serveRelay relays xDS to a discovery server as the agent does, but without TLS.
+func (p process) serveRelay(ctx context.Context, discovery *net.TCPAddr) (*relay.Relay, error) {
+	socket := filepath.Join(p.dir, "xds.sock")
+	l, err := relay.Listen(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
+	r := relay.New(func() (*grpc.ClientConn, error) {
+		return grpc.NewClient(discovery.String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+				return p.network.dial(ctx, "tcp", address)
+			}))
+	}, "pod", slog.New(slog.DiscardHandler))
+	go func() { _ = r.Serve(ctx, l) }() // until the process ends
+	return r, os.Chown(socket, sidecar.UID, sidecar.UID)
+}
+
+// Bootstrap changes the bootstrap of the driver: dir is the folder of the certificates and sockets. Unless discovery is
+// nil, Envoy connects to a control plane on this address without TLS, and not to the agent.
 func Bootstrap(text []byte, dir string, discovery *net.TCPAddr) ([]byte, error) {
 	text = bytes.ReplaceAll(text, []byte(sidecar.CertificatesDir), []byte(dir))
 	var b bootstrapv3.Bootstrap
@@ -165,16 +193,14 @@ func Bootstrap(text []byte, dir string, discovery *net.TCPAddr) ([]byte, error) 
 		return nil, err
 	}
 	for _, c := range b.StaticResources.Clusters {
-		if c.TransportSocket == nil {
+		endpoint := c.LoadAssignment.Endpoints[0].LbEndpoints[0].GetEndpoint()
+		if discovery == nil || !strings.HasSuffix(endpoint.Address.GetPipe().GetPath(), "/xds.sock") {
 			continue
 		}
-		c.TransportSocket = nil
-		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
-		for _, e := range c.LoadAssignment.Endpoints {
-			address := e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress()
-			address.Address = discovery.IP.String()
-			address.PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(discovery.Port)}
-		}
+		endpoint.Address = &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address:       discovery.IP.String(),
+			PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(discovery.Port)},
+		}}}
 	}
 	return protojson.Marshal(&b)
 }

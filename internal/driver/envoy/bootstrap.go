@@ -14,15 +14,10 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
 	internallistenerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/bootstrap/internal_listener/v3"
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -41,11 +36,11 @@ const (
 	// defaultStatsPort exposes the metrics and readiness endpoints of the admin interface.
 	defaultStatsPort = 9901
 
+	// xdsSocket is where the agent relays xDS: Envoy itself would watch the certificates of its pod, and those of secrets
+	// in files. Each watch takes an instance of inotify, of which a user has 128 on a node by default.
+	xdsSocket = sidecar.CertificatesDir + "/xds.sock"
+
 	bootstrapFile = "envoy.json"
-	identityFile  = "identity.json"
-	trustFile     = "trust.json"
-	secretName    = "identity"
-	trustName     = "trust"
 )
 
 // The backoff of reconnects to the control plane. Envoy's default maximum of 30 s would delay changes after an outage.
@@ -58,8 +53,6 @@ const (
 type proxy struct {
 	workload  model.Workload
 	node      string
-	host      string // of the control plane
-	port      uint32
 	sdsSocket string
 	sidecar.ProxySettings
 }
@@ -67,8 +60,7 @@ type proxy struct {
 // statsPort is the port of metrics and readiness.
 func (p proxy) statsPort() uint32 { return uint32(cmp.Or(p.StatsPort, defaultStatsPort)) }
 
-// bootstrap returns the bootstrap configuration: ADS over a delta gRPC stream, with the client certificate that the
-// agent renews.
+// bootstrap returns the bootstrap configuration: ADS over a delta gRPC stream, which the agent relays.
 func bootstrap(p proxy) *bootstrapv3.Bootstrap {
 	out := &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: p.node, Cluster: p.service()},
@@ -87,7 +79,8 @@ func bootstrap(p proxy) *bootstrapv3.Bootstrap {
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
 			Clusters: []*clusterv3.Cluster{
-				xdsCluster(p.host, p.port), socketCluster(adminCluster, adminSocket, model.HTTP),
+				socketCluster(controlPlaneCluster, xdsSocket, model.GRPC),
+				socketCluster(adminCluster, adminSocket, model.HTTP),
 				socketCluster(sdsCluster, cmp.Or(p.sdsSocket, noSDSSocket), model.GRPC),
 			},
 			Listeners: []*listenerv3.Listener{statsListener(p)},
@@ -154,66 +147,6 @@ func statsTags(p proxy) []*metricsv3.TagSpecifier {
 	return out
 }
 
-// xdsCluster is the cluster of the ADS server. TCP keepalive detects a dead connection within 30 s.
-func xdsCluster(host string, port uint32) *clusterv3.Cluster {
-	tls := &tlsv3.UpstreamTlsContext{
-		Sni: host,
-		CommonTlsContext: &tlsv3.CommonTlsContext{
-			TlsParams: &tlsv3.TlsParameters{
-				TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
-				TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
-			},
-			TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{fileSecret(secretName, identityFile)},
-			ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
-				CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
-					DefaultValidationContext: &tlsv3.CertificateValidationContext{
-						MatchTypedSubjectAltNames: []*tlsv3.SubjectAltNameMatcher{{
-							SanType: tlsv3.SubjectAltNameMatcher_DNS,
-							Matcher: &matcherv3.StringMatcher{
-								MatchPattern: &matcherv3.StringMatcher_Exact{Exact: host},
-							},
-						}},
-					},
-					ValidationContextSdsSecretConfig: fileSecret(trustName, trustFile),
-				},
-			},
-		},
-	}
-	return &clusterv3.Cluster{
-		Name:                          controlPlaneCluster,
-		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS},
-		ConnectTimeout:                durationpb.New(5 * time.Second),
-		LoadAssignment:                staticLoadAssignment(controlPlaneCluster, host+".", port),
-		TypedExtensionProtocolOptions: protocolOptions(model.GRPC),
-		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
-			KeepaliveTime: wrapperspb.UInt32(10), KeepaliveInterval: wrapperspb.UInt32(5),
-			KeepaliveProbes: wrapperspb.UInt32(3),
-		}},
-		TransportSocket: &corev3.TransportSocket{
-			Name:       "envoy.transport_sockets.tls",
-			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: typedConfig(tls)},
-		},
-	}
-}
-
-// fileSecret is a file-based SDS secret. Envoy reads it again when the agent renews the certificates.
-func fileSecret(name, file string) *tlsv3.SdsSecretConfig {
-	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: &corev3.ConfigSource{
-		ResourceApiVersion: corev3.ApiVersion_V3,
-		ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{
-			Path: sidecar.FilesDir + "/" + file,
-		}},
-	}}
-}
-
-// secrets returns the SDS files with the paths of certificate, key and trust bundle.
-func secrets() map[string]*tlsv3.Secret {
-	return map[string]*tlsv3.Secret{
-		identityFile: certificateFiles(secretName, identityCertificate),
-		trustFile:    trustFiles(trustName, identityTrust),
-	}
-}
-
 // socketCluster is the cluster of a server on a Unix domain socket.
 func socketCluster(name, path string, p model.Protocol) *clusterv3.Cluster {
 	endpoint := &endpointv3.Endpoint{
@@ -234,20 +167,10 @@ func socketCluster(name, path string, p model.Protocol) *clusterv3.Cluster {
 	}
 }
 
-// files returns the sidecar's files: the bootstrap and the SDS files.
+// files returns the sidecar's files: the bootstrap.
 func files(p proxy) (map[string][]byte, error) {
-	out := map[string][]byte{}
-	var err error
-	if out[bootstrapFile], err = compactJSON(bootstrap(p)); err != nil {
-		return nil, err
-	}
-	for name, secret := range secrets() {
-		response := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{typedConfig(secret)}}
-		if out[name], err = compactJSON(response); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	text, err := compactJSON(bootstrap(p))
+	return map[string][]byte{bootstrapFile: text}, err
 }
 
 // compactJSON returns deterministic compact JSON.

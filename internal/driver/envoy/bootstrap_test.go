@@ -9,7 +9,7 @@ import (
 
 // Envoy reads the backoff of the ADS stream only from envoy_grpc. It ignores the retry_policy of the GrpcService.
 func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
-	service := bootstrap(proxy{node: "node", host: "host", port: 1}).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
+	service := bootstrap(proxy{node: "node"}).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
 	backoff := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()
 	first, maximum := backoff.GetBaseInterval().AsDuration(), backoff.GetMaxInterval().AsDuration()
 	if first != retryBaseInterval ||
@@ -35,7 +35,7 @@ func TestStatsFlush(t *testing.T) {
 		"with a file":  {sidecar.ProxySettings{ConfigFiles: []string{"/etc/stats.yaml"}}, false, 0},
 		"Statsd, slow": {sidecar.ProxySettings{Statsd: &sidecar.Statsd{}, StatsFlushInterval: time.Minute}, false, time.Minute},
 	} {
-		out := bootstrap(proxy{node: "node", host: "host", port: 1, ProxySettings: c.settings})
+		out := bootstrap(proxy{node: "node", ProxySettings: c.settings})
 		if out.GetStatsFlushOnAdmin() != c.onRead || out.GetStatsFlushInterval().AsDuration() != c.interval {
 			t.Errorf("%s: got on read %t, interval %v", name, out.GetStatsFlushOnAdmin(), out.GetStatsFlushInterval())
 		}
@@ -44,7 +44,7 @@ func TestStatsFlush(t *testing.T) {
 
 // What Envoy has for each cluster and does not need before a request: metrics of its traffic, and its state in workers.
 func TestClustersAreDeferred(t *testing.T) {
-	out := bootstrap(proxy{node: "node", host: "host", port: 1})
+	out := bootstrap(proxy{node: "node"})
 	stats, clusters := out.GetDeferredStatOptions(), out.GetClusterManager()
 	if !stats.GetEnableDeferredCreationStats() || !clusters.GetEnableDeferredClusterCreation() {
 		t.Errorf("got %v and %v", stats, clusters)

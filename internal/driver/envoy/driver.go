@@ -39,8 +39,7 @@ func (Driver) Patch(ctx context.Context) error {
 	}
 	host := "anymesh." + injector.OsmNamespace + ".svc.cluster.local"
 	p := proxy{
-		workload: injector.Workload, node: injector.Node, host: host, port: injector.Configurator.GetProxyServerPort(),
-		sdsSocket: injector.SDSSocketPath, ProxySettings: injector.Proxy,
+		workload: injector.Workload, node: injector.Node, sdsSocket: injector.SDSSocketPath, ProxySettings: injector.Proxy,
 	}
 	if err := checkTracing(p.Tracing); err != nil {
 		return fmt.Errorf("envoy: %w", err)
@@ -69,6 +68,8 @@ func (Driver) Patch(ctx context.Context) error {
 		AccessLog:      sidecar.AccessLogFile,
 		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", p.statsPort()),
 		ConfigArgument: configArgument,
+		RelaySocket:    xdsSocket,
+		RelayAddress:   fmt.Sprintf("%s:%d", host, injector.Configurator.GetProxyServerPort()),
 		MetricsURL:     p.metricsURL(keptMetrics),
 	}
 	if p.workload.Role == model.RoleGateway {

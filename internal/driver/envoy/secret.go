@@ -12,8 +12,9 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Certificates in files are secrets of the secret discovery service: Envoy then reads the files again when their
-// directory changes. The secrets contain the names of the files only.
+// Certificates in files are secrets of the secret discovery service, with the names of the files only. The agent puts
+// their content into them, again when the files change (package relay). Envoy of a pod of an earlier version has no
+// agent between, and reads the files when their directory changes.
 
 // The files that the agent renews: the identity of the pod, and the trust bundle of the mesh.
 var identityCertificate = model.Certificate{
@@ -40,7 +41,8 @@ func trustFiles(name, trust string) *tlsv3.Secret {
 	}
 }
 
-// secretConfig is a secret of the control plane.
+// secretConfig is a secret of the control plane. A listener or cluster waits for it without a limit, and the one before
+// serves: the files may be mounted later.
 func secretConfig(name string) *tlsv3.SdsSecretConfig {
 	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: adsConfigSource()}
 }

@@ -63,6 +63,10 @@ type Config struct {
 	// SecretsSocket is the Unix domain socket of the server of certificates of Secrets. Empty disables it.
 	SecretsSocket string
 
+	// RelaySocket is the Unix domain socket on which the proxy gets its configuration from RelayAddress, the host:port of
+	// its xDS server. Empty means that the proxy connects to the server itself.
+	RelaySocket, RelayAddress string
+
 	// DrainURL receives an empty POST when the pod terminates, for example to drain listeners. Empty means none.
 	DrainURL string
 	// DrainDuration is the time from that POST to the termination of the proxy. The default is 0 s.
@@ -106,6 +110,9 @@ func (c *Config) check() error {
 	}
 	if c.DrainDuration < 0 {
 		return fmt.Errorf("agent: the drain duration is negative: %s", c.DrainDuration)
+	}
+	if (c.RelaySocket == "") != (c.RelayAddress == "") {
+		return errors.New("agent: --relay-socket and --relay-address require each other")
 	}
 	if len(c.ProbeHosts) == 0 {
 		c.ProbeHosts = []string{"127.0.0.1", "::1"}
@@ -186,6 +193,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := a.startSecrets(ctx, wg.Go); err != nil {
 		return err
 	}
+	relayed, err := a.startRelay(ctx, wg.Go)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
 	accessLog, err := a.prepareAccessLog()
 	if err != nil {
 		return err
@@ -194,7 +205,12 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	a.keep = sync.OnceFunc(func() { a.keepConfig(config) })
+	a.keep = sync.OnceFunc(func() {
+		a.keepConfig(config)
+		if relayed != nil {
+			relayed.Started()
+		}
+	})
 	child, err := startChild(command)
 	if err != nil {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)

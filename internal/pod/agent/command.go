@@ -62,6 +62,9 @@ func Command() *cobra.Command {
 	f.StringVar(&cfg.AccessLogTarget, "access-log-target", "", "file to which the access log is linked")
 	f.StringVar(&cfg.SecretsSocket, "secrets-socket", "",
 		"Unix domain socket on which the proxy gets certificates of Secrets, which the service account of the pod may read")
+	f.StringVar(&cfg.RelaySocket, "relay-socket", "",
+		"Unix domain socket on which the proxy gets its configuration, with certificates from files")
+	f.StringVar(&cfg.RelayAddress, "relay-address", "", "host:port of the xDS server of --relay-socket")
 	f.StringVar(&cfg.DrainURL, "drain-url", "", "URL that receives a POST when the pod terminates")
 	f.DurationVar(&cfg.DrainDuration, "drain-duration", 0*time.Second,
 		"time from SIGTERM to the termination of the proxy")

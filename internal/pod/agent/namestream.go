@@ -2,13 +2,9 @@ package agent
 
 import (
 	"context"
-	"crypto/tls"
-	"path/filepath"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -18,17 +14,7 @@ type nameStream = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResource
 
 // stream receives names over one connection. It reports whether the control plane responded.
 func (n *names) stream(ctx context.Context) (served bool, err error) {
-	roots, err := n.roots()
-	if err != nil {
-		return false, err
-	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(n.CertDir, "tls.crt"), filepath.Join(n.CertDir, "tls.key"))
-	if err != nil {
-		return false, err
-	}
-	conn, err := grpc.NewClient(n.XDSAddress, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
-		MinVersion: tls.VersionTLS13, RootCAs: roots.Pool(), Certificates: []tls.Certificate{pair},
-	})), grpc.WithKeepaliveParams(namesKeepalive), grpc.WithDisableServiceConfig(), grpc.WithNoProxy())
+	conn, err := n.dialControlPlane(n.XDSAddress)
 	if err != nil {
 		return false, err
 	}

@@ -141,6 +141,9 @@ func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
 	if c.SDSSocketPath == sidecar.KubernetesSecretsSocket {
 		out = append(out, "--secrets-socket", c.SDSSocketPath)
 	}
+	if spec.RelaySocket != "" {
+		out = append(out, "--relay-socket", spec.RelaySocket, "--relay-address", spec.RelayAddress)
+	}
 	if spec.ConfigArgument != "" && len(c.Proxy.ConfigFiles) > 0 {
 		out = append(out, "--config-argument", spec.ConfigArgument)
 		for _, file := range c.Proxy.ConfigFiles {

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"anymesh.dev/anymesh/internal/pod/relay"
+)
+
+// startRelay starts the relay between the proxy and the control plane. It returns nil if the pod has none.
+func (a *agent) startRelay(ctx context.Context, run func(func())) (*relay.Relay, error) {
+	if a.RelaySocket == "" {
+		return nil, nil
+	}
+	l, err := relay.Listen(ctx, a.RelaySocket)
+	if err != nil {
+		return nil, err
+	}
+	pod, _ := os.Hostname() // for messages only
+	r := relay.New(func() (*grpc.ClientConn, error) { return a.dialControlPlane(a.RelayAddress) }, pod, a.Logger)
+	run(func() {
+		if err := r.Serve(ctx, l); err != nil {
+			a.Logger.Error("the proxy gets no configuration", "error", err)
+		}
+	})
+	return r, nil
+}
+
+// dialControlPlane returns a new connection to a server of the control plane, with the current certificate.
+func (a *agent) dialControlPlane(address string) (*grpc.ClientConn, error) {
+	roots, err := a.roots()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(a.CertDir, "tls.crt"), filepath.Join(a.CertDir, "tls.key"))
+	if err != nil {
+		return nil, err
+	}
+	return grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
+		MinVersion: tls.VersionTLS13, RootCAs: roots.Pool(), Certificates: []tls.Certificate{pair},
+	})), grpc.WithKeepaliveParams(namesKeepalive), grpc.WithDisableServiceConfig(), grpc.WithNoProxy())
+}

@@ -1,0 +1,194 @@
+// Package relay forwards the xDS stream of the pod's Envoy to the control plane, and puts the content of files into
+// secrets.
+//
+// In: the stream of Envoy on a Unix domain socket, the stream of the control plane, and the files that secrets name.
+// Out: the same streams, but for secrets: where the control plane names files, Envoy gets their content, and again when
+// the files change. So Envoy watches no directories: each takes an instance of inotify, and the kernel limits those of
+// a user on a node (fs.inotify.max_user_instances, 128 by default). Files that are missing or invalid never replace
+// what Envoy has; the control plane is told as if Envoy had rejected the secret.
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+const (
+	service = "envoy.service.discovery.v3.AggregatedDiscoveryService"
+	method  = "DeltaAggregatedResources"
+
+	// dialTimeout limits how long a stream waits for a connection to the control plane.
+	dialTimeout = 5 * time.Second
+	// offlineTime is how long a stream stays open for secrets while the control plane is unavailable. Envoy then opens
+	// another one.
+	offlineTime = time.Second
+	// pollInterval is the time between looks at the files.
+	pollInterval = time.Second
+)
+
+// Relay serves one Envoy. Use New.
+type Relay struct {
+	dial    func() (*grpc.ClientConn, error)
+	pod     string
+	log     *slog.Logger
+	secrets *secrets
+	started atomic.Bool
+}
+
+// New creates a relay. dial returns a new connection to the control plane, with the current certificate. pod is the
+// name of the pod in messages.
+func New(dial func() (*grpc.ClientConn, error), pod string, log *slog.Logger) *Relay {
+	return &Relay{dial: dial, pod: pod, log: log, secrets: newSecrets(log)}
+}
+
+// Started notes that Envoy is ready. Until then, a listener or cluster whose files are missing does not delay the start
+// of Envoy; from then on, it waits for the files, and the one before serves.
+func (r *Relay) Started() { r.started.Store(true) }
+
+// Listen creates the socket. Only the user of the process may connect.
+func Listen(ctx context.Context, path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("socket of xDS: %w", err)
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("socket of xDS: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("socket of xDS: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// Serve serves on a listener until the context ends.
+func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
+	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.MaxRecvMsgSize(math.MaxInt32))
+	server.RegisterService(&grpc.ServiceDesc{
+		ServiceName: service, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
+			StreamName: method, ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, down grpc.ServerStream) error { return r.stream(down) },
+		}},
+	}, r)
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	if err := server.Serve(l); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("server of xDS: %w", err)
+	}
+	return nil
+}
+
+// stream forwards one stream of Envoy until either side ends it. Without a control plane, it serves secrets for a short
+// time: their files may have changed.
+func (r *Relay) stream(down grpc.ServerStream) error {
+	ctx, cancel := context.WithCancel(down.Context())
+	defer cancel()
+	s := &session{Relay: r, down: down, subscribed: map[string]string{}, problems: map[string]string{}}
+	requests, downEnd := receive(ctx, down)
+	var responses <-chan []byte
+	var upEnd <-chan error
+	var end <-chan time.Time
+	conn, up, failed := r.connect(ctx)
+	if failed == nil {
+		defer conn.Close()
+		s.up = up
+		responses, upEnd = receive(ctx, up)
+	} else {
+		r.logFailure(failed)
+		end = time.After(offlineTime)
+	}
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for {
+		var err error
+		select {
+		case <-downEnd:
+			return nil
+		case err = <-upEnd:
+			return err
+		case <-end:
+			return status.Errorf(codes.Unavailable, "control plane: %v", failed)
+		case m := <-requests:
+			err = s.request(m)
+		case m := <-responses:
+			err = s.response(m)
+		case <-poll.C:
+			err = s.poll()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Relay) logFailure(err error) {
+	if identity.IsOtherAuthority(err) {
+		r.log.Error(identity.OtherAuthority, "error", err)
+		return
+	}
+	r.log.Info("no xDS stream to the control plane", "error", err)
+}
+
+// connect opens a stream to the control plane.
+func (r *Relay) connect(ctx context.Context) (*grpc.ClientConn, grpc.ClientStream, error) {
+	conn, err := r.dial()
+	if err != nil {
+		return nil, nil, err
+	}
+	// A stream waits for the connection, and fails with the first attempt that fails.
+	limit := time.AfterFunc(dialTimeout, func() { _ = conn.Close() })
+	up, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		"/"+service+"/"+method, grpc.ForceCodec(rawCodec{}), grpc.MaxCallRecvMsgSize(math.MaxInt32))
+	if !limit.Stop() && err == nil {
+		err = fmt.Errorf("no connection within %s", dialTimeout)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return conn, up, nil
+}
+
+// receive receives messages until the stream ends or the context ends.
+func receive(ctx context.Context, s interface{ RecvMsg(any) error }) (<-chan []byte, <-chan error) {
+	messages, end := make(chan []byte), make(chan error, 1)
+	go func() {
+		for {
+			var m []byte
+			if err := s.RecvMsg(&m); err != nil {
+				end <- status.Convert(err).Err()
+				return
+			}
+			select {
+			case messages <- m:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return messages, end
+}
+
+// rawCodec passes messages without decoding them.
+type rawCodec struct{}
+
+func (rawCodec) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+
+func (rawCodec) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = append([]byte(nil), data...)
+	return nil
+}
+
+func (rawCodec) Name() string { return "proto" }

@@ -1,0 +1,202 @@
+package relay
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+const secretType = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
+
+// Field numbers of the type URL in DeltaDiscoveryRequest and DeltaDiscoveryResponse.
+const (
+	requestType  = 2
+	responseType = 4
+)
+
+// ownNonce begins the nonces of responses of the relay.
+const ownNonce = "agent/"
+
+// session is one stream. It is used by one goroutine.
+type session struct {
+	*Relay
+	down grpc.ServerStream
+	up   grpc.ClientStream // nil if the control plane is unavailable
+	// subscribed are the secrets that Envoy subscribes to, with the version that it has; empty for none.
+	subscribed map[string]string
+	// problems are the errors to report when Envoy acknowledges a response, by nonce.
+	problems map[string]string
+	sent     int // responses of the relay
+}
+
+// request handles a message of Envoy.
+func (s *session) request(m []byte) error {
+	if typeOf(m, requestType) != secretType {
+		return s.sendUp(m)
+	}
+	var r discoveryv3.DeltaDiscoveryRequest
+	if err := proto.Unmarshal(m, &r); err != nil {
+		return err
+	}
+	for _, name := range r.ResourceNamesSubscribe {
+		s.subscribed[name] = r.InitialResourceVersions[name]
+	}
+	for _, name := range r.ResourceNamesUnsubscribe {
+		delete(s.subscribed, name)
+		s.secrets.forget(name)
+	}
+	for name, version := range r.InitialResourceVersions {
+		r.InitialResourceVersions[name], _, _ = strings.Cut(version, contentSeparator)
+	}
+	if strings.HasPrefix(r.ResponseNonce, ownNonce) {
+		if r.ErrorDetail != nil {
+			s.log.Warn("Envoy rejects a certificate; it keeps the last one", "error", r.ErrorDetail.Message)
+		}
+		r.ResponseNonce, r.ErrorDetail = "", nil
+		if len(r.ResourceNamesSubscribe)+len(r.ResourceNamesUnsubscribe) == 0 {
+			return nil
+		}
+	} else if problem := s.problems[r.ResponseNonce]; problem != "" {
+		delete(s.problems, r.ResponseNonce)
+		if r.ErrorDetail == nil {
+			r.ErrorDetail = &rpcstatus.Status{Code: int32(codes.FailedPrecondition), Message: problem}
+		}
+	}
+	if err := s.encodeUp(&r); err != nil {
+		return err
+	}
+	if len(r.InitialResourceVersions) > 0 { // files may have changed while there was no stream
+		return s.sendChanged(r.ResourceNamesSubscribe)
+	}
+	return nil
+}
+
+// response handles a message of the control plane.
+func (s *session) response(m []byte) error {
+	if typeOf(m, responseType) != secretType {
+		return s.down.SendMsg(&m)
+	}
+	var r discoveryv3.DeltaDiscoveryResponse
+	if err := proto.Unmarshal(m, &r); err != nil {
+		return err
+	}
+	var problems, failed []string
+	named := len(r.Resources)
+	out := r.Resources[:0]
+	for _, resource := range r.Resources {
+		full, problem, err := s.secrets.define(resource)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			problems = append(problems, problem)
+			failed = append(failed, resource.Name)
+		}
+		if full != nil {
+			s.subscribed[resource.Name] = full.Version
+			out = append(out, full)
+		} else if !s.started.Load() {
+			// Envoy stops to wait for the secret. It accepts it later.
+			r.RemovedResources = append(r.RemovedResources, resource.Name)
+		}
+	}
+	r.Resources = out
+	if len(failed) == named && named > 0 {
+		slices.Sort(problems)
+		s.problems[r.Nonce] = fmt.Sprintf("pod %s: %s", s.pod, strings.Join(slices.Compact(problems), "; "))
+		failed = nil
+	}
+	if err := s.encodeDown(&r); err != nil {
+		return err
+	}
+	return s.reportAgain(failed)
+}
+
+// poll sends the secrets whose files changed.
+func (s *session) poll() error {
+	changed := s.secrets.poll(maps.Keys(s.subscribed))
+	if err := s.sendChanged(slices.Collect(maps.Keys(s.subscribed))); err != nil {
+		return err
+	}
+	return s.reportAgain(changed)
+}
+
+// sendChanged sends the secrets of these names that Envoy has in another version.
+func (s *session) sendChanged(names []string) error {
+	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: secretType}
+	slices.Sort(names)
+	for _, name := range names {
+		has, subscribed := s.subscribed[name]
+		if full := s.secrets.resource(name); subscribed && full != nil && full.Version != has {
+			s.subscribed[name] = full.Version
+			r.Resources = append(r.Resources, full)
+		}
+	}
+	if len(r.Resources) == 0 {
+		return nil
+	}
+	s.sent++
+	r.Nonce = ownNonce + strconv.Itoa(s.sent)
+	return s.encodeDown(r)
+}
+
+// reportAgain asks the control plane for secrets again: the answer to its response says whether their files are valid.
+func (s *session) reportAgain(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return s.encodeUp(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: secretType, ResourceNamesSubscribe: names})
+}
+
+func (s *session) encodeUp(r *discoveryv3.DeltaDiscoveryRequest) error {
+	m, err := proto.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return s.sendUp(m)
+}
+
+func (s *session) encodeDown(r *discoveryv3.DeltaDiscoveryResponse) error {
+	m, err := proto.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return s.down.SendMsg(&m)
+}
+
+// sendUp sends a message to the control plane. The error of a stream that ended is that of its end.
+func (s *session) sendUp(m []byte) error {
+	if s.up != nil {
+		_ = s.up.SendMsg(&m)
+	}
+	return nil
+}
+
+// typeOf returns the field with the type URL of a message, or "".
+func typeOf(m []byte, field protowire.Number) string {
+	for len(m) > 0 {
+		number, kind, n := protowire.ConsumeTag(m)
+		if n < 0 {
+			return ""
+		}
+		m = m[n:]
+		if number == field && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(m)
+			return string(value)
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, m); n < 0 {
+			return ""
+		}
+		m = m[n:]
+	}
+	return ""
+}
