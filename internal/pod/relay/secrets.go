@@ -81,6 +81,16 @@ func (all *secrets) forget(name string) {
 	delete(all.byName, name)
 }
 
+// problem returns why the files of a secret are not in use; empty if they are.
+func (all *secrets) problem(name string) string {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if one := all.byName[name]; one != nil {
+		return one.problem
+	}
+	return ""
+}
+
 // poll reads files that changed, and returns the secrets that now have another problem or none any more.
 func (all *secrets) poll(used iter.Seq[string]) (changed []string) {
 	all.mu.Lock()

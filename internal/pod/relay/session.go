@@ -54,8 +54,12 @@ func (s *session) request(m []byte) error {
 		delete(s.subscribed, name)
 		s.secrets.forget(name)
 	}
+	reconnected := len(r.InitialResourceVersions) > 0
 	for name, version := range r.InitialResourceVersions {
 		r.InitialResourceVersions[name], _, _ = strings.Cut(version, contentSeparator)
+		if s.secrets.problem(name) != "" { // the control plane sends it again, and is told the problem
+			delete(r.InitialResourceVersions, name)
+		}
 	}
 	if strings.HasPrefix(r.ResponseNonce, ownNonce) {
 		if r.ErrorDetail != nil {
@@ -74,8 +78,8 @@ func (s *session) request(m []byte) error {
 	if err := s.encodeUp(&r); err != nil {
 		return err
 	}
-	if len(r.InitialResourceVersions) > 0 { // files may have changed while there was no stream
-		return s.sendChanged(r.ResourceNamesSubscribe)
+	if reconnected { // files may have changed while there was no stream
+		return s.poll()
 	}
 	return nil
 }
@@ -124,19 +128,17 @@ func (s *session) response(m []byte) error {
 // poll sends the secrets whose files changed.
 func (s *session) poll() error {
 	changed := s.secrets.poll(maps.Keys(s.subscribed))
-	if err := s.sendChanged(slices.Collect(maps.Keys(s.subscribed))); err != nil {
+	if err := s.sendChanged(); err != nil {
 		return err
 	}
 	return s.reportAgain(changed)
 }
 
-// sendChanged sends the secrets of these names that Envoy has in another version.
-func (s *session) sendChanged(names []string) error {
+// sendChanged sends the secrets that Envoy has in another version.
+func (s *session) sendChanged() error {
 	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: secretType}
-	slices.Sort(names)
-	for _, name := range names {
-		has, subscribed := s.subscribed[name]
-		if full := s.secrets.resource(name); subscribed && full != nil && full.Version != has {
+	for _, name := range slices.Sorted(maps.Keys(s.subscribed)) {
+		if full := s.secrets.resource(name); full != nil && full.Version != s.subscribed[name] {
 			s.subscribed[name] = full.Version
 			r.Resources = append(r.Resources, full)
 		}
