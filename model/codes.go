@@ -135,7 +135,7 @@ var Codes = []CodeInfo{
 	},
 	{
 		CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.",
-		"Read the error message of the sidecar. The sidecar keeps its last accepted configuration.",
+		"Read the message. Mount a file that a pod does not have, or correct its path. Any other error is a bug: report it.",
 	},
 	{
 		CodeInternal, Error, "Anymesh failed while it processed the object.",
