@@ -59,9 +59,9 @@ var mayImport = []rule{
 	}},
 	{"internal/pod/dns", nil},
 	{"internal/pod/capture", []string{"internal/pod/dns"}},
-	{"internal/pod/secrets", []string{"sidecar"}},
+	{"internal/pod/secrets", []string{"sidecar"}}, {"internal/pod/relay", []string{"internal/identity"}},
 	{"internal/pod/agent", []string{
-		"internal/connlimit", "internal/serverlimit", "internal/identity", "internal/pod/capture", "internal/pod/dns", "internal/pod/secrets",
+		"internal/connlimit", "internal/serverlimit", "internal/identity", "internal/pod/capture", "internal/pod/dns", "internal/pod/relay", "internal/pod/secrets",
 		"model", "sidecar",
 	}},
 	{"internal/objects/patch", nil},

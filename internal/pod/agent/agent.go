@@ -111,9 +111,6 @@ func (c *Config) check() error {
 	if c.DrainDuration < 0 {
 		return fmt.Errorf("agent: the drain duration is negative: %s", c.DrainDuration)
 	}
-	if (c.RelaySocket == "") != (c.RelayAddress == "") {
-		return errors.New("agent: --relay-socket and --relay-address require each other")
-	}
 	if len(c.ProbeHosts) == 0 {
 		c.ProbeHosts = []string{"127.0.0.1", "::1"}
 	}
@@ -193,9 +190,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := a.startSecrets(ctx, wg.Go); err != nil {
 		return err
 	}
-	relayed, err := a.startRelay(ctx, wg.Go)
+	relayStarted, err := a.startRelay(ctx, wg.Go)
 	if err != nil {
-		return fmt.Errorf("agent: %w", err)
+		return err
 	}
 	accessLog, err := a.prepareAccessLog()
 	if err != nil {
@@ -205,12 +202,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	a.keep = sync.OnceFunc(func() {
-		a.keepConfig(config)
-		if relayed != nil {
-			relayed.Started()
-		}
-	})
+	a.keep = sync.OnceFunc(func() { a.keepConfig(config); relayStarted() })
 	child, err := startChild(command)
 	if err != nil {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)

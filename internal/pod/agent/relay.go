@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -12,14 +14,18 @@ import (
 	"anymesh.dev/anymesh/internal/pod/relay"
 )
 
-// startRelay starts the relay between the proxy and the control plane. It returns nil if the pod has none.
-func (a *agent) startRelay(ctx context.Context, run func(func())) (*relay.Relay, error) {
+// startRelay starts the relay between the proxy and the control plane, if the pod has one. started must be called when
+// the proxy is ready.
+func (a *agent) startRelay(ctx context.Context, run func(func())) (started func(), err error) {
+	if (a.RelaySocket == "") != (a.RelayAddress == "") {
+		return nil, errors.New("agent: --relay-socket and --relay-address require each other")
+	}
 	if a.RelaySocket == "" {
-		return nil, nil
+		return func() {}, nil
 	}
 	l, err := relay.Listen(ctx, a.RelaySocket)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("agent: %w", err)
 	}
 	pod, _ := os.Hostname() // for messages only
 	r := relay.New(func() (*grpc.ClientConn, error) { return a.dialControlPlane(a.RelayAddress) }, pod, a.Logger)
@@ -28,7 +34,7 @@ func (a *agent) startRelay(ctx context.Context, run func(func())) (*relay.Relay,
 			a.Logger.Error("the proxy gets no configuration", "error", err)
 		}
 	})
-	return r, nil
+	return r.Started, nil
 }
 
 // dialControlPlane returns a new connection to a server of the control plane, with the current certificate.

@@ -63,7 +63,7 @@ func (s *session) request(m []byte) error {
 	}
 	if strings.HasPrefix(r.ResponseNonce, ownNonce) {
 		if r.ErrorDetail != nil {
-			s.log.Warn("Envoy rejects a certificate; it keeps the last one", "error", r.ErrorDetail.Message)
+			s.log.Warn("the proxy rejects a certificate; it keeps the last one", "error", r.ErrorDetail.Message)
 		}
 		r.ResponseNonce, r.ErrorDetail = "", nil
 		if len(r.ResourceNamesSubscribe)+len(r.ResourceNamesUnsubscribe) == 0 {
