@@ -93,7 +93,7 @@ func testTwoDialects(t *testing.T) {
 			return nil
 		})
 		got := extendedOutput(t, "describe", "virtualservice.parcel.example.com/receiver", "-n", "parcels")
-		if !strings.Contains(got, "VirtualService parcels/receiver, workload receiver_parcels of mesh parcel") {
+		if !strings.Contains(got, "VirtualService.parcel.example.com parcels/receiver, workload receiver_parcels of mesh parcel") {
 			t.Errorf("describe:\n%s", got)
 		}
 	})
@@ -126,7 +126,7 @@ func lintTwoDialects(t *testing.T) {
 		}
 	}
 	out, err := command(t.Context(), "", extendedProgram(), "lint", "-f", folder)
-	if err == nil || !hasLine(out, "VirtualService nowhere/lost", "has no label parcel.example.com/member: yes") ||
+	if err == nil || !hasLine(out, "VirtualService.parcel.example.com nowhere/lost", "has no label parcel.example.com/member: yes") ||
 		!strings.Contains(out, "appmesh.yaml") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -237,7 +237,11 @@ func (e explainedCluster) encrypted(r *rand.Rand, n int) explainedRequest {
 	case 1:
 		return explainedRequest{url: "https://" + pick(r, "stream", "pair") + ".explained.example:9000", withoutTLS: true}
 	case 2:
-		return explainedRequest{url: "https://" + pick(r, "red", "outside.explained", "stream.explained.example") + ":8443"}
+		host, original := pick(r, "red", "outside.explained", "stream.explained.example"), "connection reset"
+		if host == "red" {
+			original = "red" // it serves TLS at its own address
+		}
+		return explainedRequest{url: "https://" + host + ":8443", original: original}
 	}
 	return explainedRequest{url: fmt.Sprintf("https://%s:8080", pick(r, "app.explained.example", "gone.explained.example",
 		"sealed.explained.example", "outside.explained", "red", e.address))}

@@ -49,7 +49,8 @@ func targets(egress string) []target {
 		"Hidden.Apps.PVT.aws.local", "db", "db."))
 	with(reserved, reached("lone", "tcp", "lone.names.svc.cluster.local", "lone.names.svc", "lone.names", "lone",
 		"lone.names.svc.cluster.local.", "Lone.Names"))
-	with(unchanged, reached("web", "http", "web.names.svc.cluster.local", "Web.Names.SVC.Cluster.Local"))
+	with(unchanged, reached("web", "http", "web.names.svc.cluster.local", "Web.Names.SVC.Cluster.Local",
+		"web.names.svc.cluster.local."))
 	with(reserved, reached("hidden-web", "http", "hidden-web.apps.pvt.aws.local", "Hidden-WEB.apps.pvt.aws.local",
 		"shop", "lone-web.names"))
 
@@ -61,7 +62,7 @@ func targets(egress string) []target {
 	if egress == "ALLOW_ALL" {
 		used, unused = "web", "web"
 	}
-	with(unchanged, reached(used, "http", "other.names", "other", "web.names", "web", "web.names.svc.cluster.local."))
+	with(unchanged, reached(used, "http", "other.names", "other", "web.names", "web"))
 	with(func(t *target) { t.port = 9001 }, reached(unused, "http", "other.names"))
 	// The names of Cloud Map have the addresses of the pods, which are no backends. Under DROP_ALL, the sidecar decodes
 	// these connections as HTTP, because a service on the port is HTTP.
