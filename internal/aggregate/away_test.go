@@ -42,8 +42,8 @@ func TestListsNameStaleClusters(t *testing.T) {
 	}
 }
 
-// TestClustersThatAreAwayGetNoWrites guards clients against the wait for a cluster of which it is known that it does not
-// answer.
+// TestClustersThatAreAwayGetNoWrites guards clients against the wait for a cluster of which it is known that it does
+// not answer.
 func TestClustersThatAreAwayGetNoWrites(t *testing.T) {
 	l := newLab(t, 2)
 	l.put(0, "p")
@@ -64,7 +64,8 @@ func TestClustersThatAreAwayGetNoWrites(t *testing.T) {
 	}
 }
 
-// TestNamesWithPorts guards requests for a port of a pod or Service: the name of the object is a part of that in the path.
+// TestNamesWithPorts guards requests for a port of a pod or Service: the name of the object is a part of that in the
+// path.
 func TestNamesWithPorts(t *testing.T) {
 	l := newLab(t, 2)
 	l.put(1, "p")

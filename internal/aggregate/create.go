@@ -78,7 +78,8 @@ func (s *Server) canCreate(w http.ResponseWriter, c call) bool {
 	asked := review.Spec.ResourceAttributes
 	if asked.Verb != "create" || asked.Subresource != "" || !slices.ContainsFunc(c.view.kinds(), func(k *registered) bool {
 		r := k.kind.Resource
-		return r.Group == asked.Group && r.Resource == asked.Resource && (asked.Version == "" || asked.Version == "*" || asked.Version == r.Version)
+		return r.Group == asked.Group && r.Resource == asked.Resource &&
+			slices.Contains([]string{"", "*", r.Version}, asked.Version)
 	}) {
 		return false
 	}

@@ -27,8 +27,8 @@ func (l *lab) gone(name, query string) {
 	})
 }
 
-// TestReplaceForceLosesNothing guards kubectl replace --force, which deletes an object and creates it: the object is created
-// in the cluster that had it.
+// TestReplaceForceLosesNothing guards kubectl replace --force, which deletes an object and creates it: the object is
+// created in the cluster that had it.
 func TestReplaceForceLosesNothing(t *testing.T) {
 	l := newLab(t, 2)
 	l.put(0, "other")
@@ -44,7 +44,8 @@ func TestReplaceForceLosesNothing(t *testing.T) {
 	l.wants(http.StatusMethodNotAllowed, "create", http.MethodPost, podsPath+"?cluster=c1", rewrite.JSON, body)
 	answer := l.wants(http.StatusCreated, "", http.MethodPost, podsPath+"?fieldManager=t", rewrite.JSON, body)
 	m := decoded(t, answer)
-	if v, err := version.Parse(m.ResourceVersion); err != nil || v.Components[0].Cluster != "c2" || m.Annotations[cache.ClusterAnnotation] != "c2" {
+	v, err := version.Parse(m.ResourceVersion)
+	if err != nil || v.Components[0].Cluster != "c2" || m.Annotations[cache.ClusterAnnotation] != "c2" {
 		t.Errorf("%s, %v", answer, err)
 	}
 	r := last(t, l.members[1])

@@ -17,9 +17,9 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 )
 
-// Open watches are authenticated again at the first interval, and authorized again at the second one: the control plane
-// may decide by other things than roles. roleDelay is the time from a change of a role to the review: roles often change
-// together.
+// Open watches are authenticated again at the first interval, and authorized again at the second one: the control
+// plane may decide by other things than roles. roleDelay is the time from a change of a role to the review: roles
+// often change together.
 const (
 	authenticateInterval = 10 * time.Second
 	authorizeInterval    = time.Minute
@@ -61,8 +61,8 @@ func (s *Server) followRights(ctx context.Context) {
 	}
 }
 
-// followRoles adds an element to a channel when a role or a binding of the control plane changes. Without the permission
-// to watch them, only the interval counts.
+// followRoles adds an element to a channel when a role or a binding of the control plane changes. Without the
+// permission to watch them, only the interval counts.
 func (s *Server) followRoles(ctx context.Context, changed chan<- struct{}) {
 	client, err := metadata.NewForConfig(s.config.ControlPlane)
 	if err != nil {
@@ -116,8 +116,8 @@ func (s *Server) reviewWatches(ctx context.Context, authorize bool) {
 	group.Wait()
 }
 
-// reviewOf returns the review of a watch of objects of clusters. Its error is the last event of the watch. It returns none
-// if the control plane cannot tell.
+// reviewOf returns the review of a watch of objects of clusters. Its error is the last event of the watch. It returns
+// none if the control plane cannot tell.
 func (s *Server) reviewOf(c call, clusters []string) func(ctx context.Context, authorize bool) error {
 	return func(ctx context.Context, authorize bool) error {
 		if err := s.authenticateAgain(ctx, c); err != nil || !authorize {
@@ -155,8 +155,8 @@ func withIdentity(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), identityKey{}, r.Clone(context.WithoutCancel(r.Context()))))
 }
 
-// authenticateAgain returns 401 if the credentials of a request are not valid any longer, unless the control plane, which
-// verifies tokens, does not answer.
+// authenticateAgain returns 401 if the credentials of a request are not valid any longer, unless the control plane,
+// which verifies tokens, does not answer.
 func (s *Server) authenticateAgain(ctx context.Context, c call) error {
 	identity, is := c.Context().Value(identityKey{}).(*http.Request)
 	if !is {

@@ -52,8 +52,8 @@ func ambiguous(verb string, clusters []string) error {
 		"header %s", verb, strings.Join(clusters, ", "), clusterParameter, clusterHeader))
 }
 
-// writable returns 503 for a member that takes no writes: clients should not wait for a cluster of which it is known that
-// it does not answer.
+// writable returns 503 for a member that takes no writes: clients should not wait for a cluster of which it is known
+// that it does not answer.
 func writable(m fleet.Member) error {
 	switch {
 	case m.Impersonator == nil:

@@ -223,7 +223,8 @@ func TestRotatedToken(t *testing.T) {
 	c := newControlPlane(t, s.join("c1")...)
 	before := c.refresh()
 	s.set(func() { s.token = "t2" })
-	if members := c.refresh(); members[0].Ready || members[0].Away != "" || !strings.Contains(c.condition("c1"), "status 401") {
+	members := c.refresh()
+	if members[0].Ready || members[0].Away != "" || !strings.Contains(c.condition("c1"), "status 401") {
 		t.Errorf("%+v %s", members, c.condition("c1"))
 	}
 	secret := &corev1.Secret{}

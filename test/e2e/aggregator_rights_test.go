@@ -82,8 +82,8 @@ func TestAggregatorRights(t *testing.T) {
 				case !open:
 					t.Fatalf("the watch ends without status %d", code)
 				case e.Type == watch.Error:
-					if status := apierrors.FromObject(e.Object).(*apierrors.StatusError).Status(); status.Code != code {
-						t.Errorf("the watch ends with %d: %s; want %d", status.Code, status.Message, code)
+					if status, is := e.Object.(*metav1.Status); !is || status.Code != code {
+						t.Errorf("the watch ends with %v; want %d", e.Object, code)
 					}
 					return
 				}

@@ -11,8 +11,8 @@ import (
 const pickURL = "http://pick.drivers.svc.cluster.local:8080/"
 
 // driversManifests define pods of one mesh with different drivers: left, strict and two-other use the test driver;
-// right, one and two use Envoy. left and right call the service pick (one, two and two-other) and the TCP service store of the
-// colors example, whose sidecars are Envoys. left calls pick by a name without a Service, too.
+// right, one and two use Envoy. left and right call the service pick (one, two and two-other) and the TCP service
+// store of the colors example, whose sidecars are Envoys. left calls pick by a name without a Service, too.
 const driversManifests = `
 {apiVersion: v1, kind: Namespace, metadata: {name: drivers, labels: {mesh: colors, appmesh.k8s.aws/sidecarInjectorWebhook: enabled}}}
 ---

@@ -64,7 +64,8 @@ func parseTests(t *testing.T, all map[string][]byte) *testPackages {
 			for name, all := range functions {
 				for _, f := range all {
 					key := folder + "." + receiverOf(f) + "." + name
-					if !p.ending[key] && (hasTest(f.Type.Params) || p.tested[folder+"."+receiverOf(f)]) && p.endsTest(folder, f.Body) != nil {
+					has := hasTest(f.Type.Params) || p.tested[folder+"."+receiverOf(f)]
+					if has && !p.ending[key] && p.endsTest(folder, f.Body) != nil {
 						p.ending[key], changed = true, true
 					}
 				}
@@ -74,8 +75,8 @@ func parseTests(t *testing.T, all map[string][]byte) *testPackages {
 	return p
 }
 
-// endsTest returns a call in a statement that can end the test; nil if there is none. Functions with a *testing.T of their
-// own, as those of t.Run, and goroutines do not count.
+// endsTest returns a call in a statement that can end the test; nil if there is none. Functions with a *testing.T of
+// their own, as those of t.Run, and goroutines do not count.
 func (p *testPackages) endsTest(folder string, n ast.Node) *ast.CallExpr {
 	var found *ast.CallExpr
 	ast.Inspect(n, func(n ast.Node) bool {

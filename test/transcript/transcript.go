@@ -26,8 +26,8 @@ const file = "transcript.txt"
 
 // Test runs the archives in testdata, each as a subtest. The transcript of an archive has commands after "$ anymesh",
 // their output, and their exit code in brackets if it is not 0. After "< FILE", the command reads standard input from
-// the file. The commands run in a directory with the other files of the archive and the folder colors, which is linked to
-// a path relative to the test.
+// the file. The commands run in a directory with the other files of the archive and the folder colors, which is
+// linked to a path relative to the test.
 func Test(t *testing.T, colors string) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {

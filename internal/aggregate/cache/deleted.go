@@ -44,9 +44,11 @@ func (c *Cache) Deleted(resource schema.GroupVersionResource, namespace, name st
 	defer k.mutex.Unlock()
 	var out []string
 	for _, d := range k.deleted {
+		if d.namespace != namespace || d.name != name || time.Since(d.at) > RecreateTime || !visible(clusters, d.cluster.name) {
+			continue
+		}
 		m := k.members[d.cluster.name]
-		if d.namespace == namespace && d.name == name && time.Since(d.at) <= RecreateTime && m != nil && m.cluster == d.cluster &&
-			visible(clusters, d.cluster.name) && k.find(d.cluster, namespace, name) == nil {
+		if m != nil && m.cluster == d.cluster && k.find(d.cluster, namespace, name) == nil {
 			out = append(out, d.cluster.name)
 		}
 	}
