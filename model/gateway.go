@@ -1,8 +1,8 @@
 package model
 
 // followService applies the routes of a service. They are selected by the name of the service, which is the host that
-// they match, whatever host the request is forwarded with. Only inbound routes may target a service: the routes of services
-// target destinations, so there are no loops.
+// they match, whatever host the request is forwarded with. Only inbound routes may target a service: the routes of
+// services target destinations, so there are no loops.
 func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	if d.Service != "" {
 		d.step(v.Workload.Origin, "the routes of service %s cannot target service %s", d.Service, s.Service)

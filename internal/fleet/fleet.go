@@ -110,8 +110,8 @@ func (f *Fleet) Refresh(ctx context.Context, clusters []clusterv1.Cluster, group
 	return members
 }
 
-// setAway records the result of a probe. An answer with another status, and a Cluster that cannot be used, are no reason
-// to expect that requests of users do not reach the API server.
+// setAway records the result of a probe. An answer with another status, and a Cluster that cannot be used, are no
+// reason to expect that requests of users do not reach the API server.
 func (m *Member) setAway(err error) {
 	var unanswered unansweredError
 	if !errors.As(err, &unanswered) {

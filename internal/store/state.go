@@ -13,10 +13,10 @@ type stateRelation struct {
 	get         func(model.ObjectRef) any
 }
 
-// NewStates adds the relation with what the status of a dialect's objects says besides their findings and their mesh, in
-// a type of the dialect. An object has at most one entry. The status of an object is written again when its entry
-// changes; dialect.StateOf returns the entry. NewStates panics if the dialect, which owns the rules that are being added,
-// has such a relation.
+// NewStates adds the relation with what the status of a dialect's objects says besides their findings and their mesh,
+// in a type of the dialect. An object has at most one entry. The status of an object is written again when its entry
+// changes; dialect.StateOf returns the entry. NewStates panics if the dialect, which owns the rules that are being
+// added, has such a relation.
 func NewStates[S any](g *incremental.Graph, m *Model) *incremental.Relation[model.ObjectRef, S] {
 	owner := g.Owner()
 	if _, dup := m.states[owner]; dup {

@@ -190,8 +190,8 @@ func (c *h2Client) request(t *testing.T, headers ...string) uint32 {
 	return stream
 }
 
-// result waits for the end of a stream: a status, the code of a reset, or the end of the connection. GOAWAY with NO_ERROR
-// only asks for another connection for the next requests.
+// result waits for the end of a stream: a status, the code of a reset, or the end of the connection. GOAWAY with
+// NO_ERROR only asks for another connection for the next requests.
 func (c *h2Client) result(stream uint32) string {
 	for c.results[stream] == "" {
 		frame, err := c.framer.ReadFrame()

@@ -14,8 +14,8 @@ import (
 // ends are the methods of testing.T that end the goroutine that calls them.
 var ends = []string{"Fatal", "Fatalf", "FailNow", "Skip", "Skipf", "SkipNow"}
 
-// testPackages finds functions that can end a test: they, or their receiver, have the test, and they call such functions.
-// Types are those that the syntax shows; where it does not, all methods of a name in a package are one.
+// testPackages finds functions that can end a test: they, or their receiver, have the test, and they call such
+// functions. Types are those that the syntax shows; where it does not, all methods of a name in a package are one.
 type testPackages struct {
 	set *token.FileSet
 	// declared are the functions of each folder, by name.

@@ -33,8 +33,8 @@ func (d *deletions) add(o *object, now time.Time) {
 	*d = (*d)[old:]
 }
 
-// Deleted returns the clusters where an object was deleted a short time ago, and does not exist: it may be created there
-// again. The names are ordered.
+// Deleted returns the clusters where an object was deleted a short time ago, and does not exist: it may be created
+// there again. The names are ordered.
 func (c *Cache) Deleted(resource schema.GroupVersionResource, namespace, name string, clusters []string) []string {
 	k, err := c.kind(resource)
 	if err != nil {
@@ -44,7 +44,8 @@ func (c *Cache) Deleted(resource schema.GroupVersionResource, namespace, name st
 	defer k.mutex.Unlock()
 	var out []string
 	for _, d := range k.deleted {
-		if d.namespace != namespace || d.name != name || time.Since(d.at) > RecreateTime || !visible(clusters, d.cluster.name) {
+		if d.namespace != namespace || d.name != name || time.Since(d.at) > RecreateTime ||
+			!visible(clusters, d.cluster.name) {
 			continue
 		}
 		m := k.members[d.cluster.name]

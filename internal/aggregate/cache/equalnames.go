@@ -16,7 +16,8 @@ func (w *Watch) findOther(c change) bool {
 		if o.cluster == c.new.cluster || !w.selector.matches(o) {
 			continue
 		}
-		if position, has := w.positions[o.cluster]; c.integer == 0 && (!has || o.version > position) || o.integer > c.integer {
+		position, has := w.positions[o.cluster]
+		if c.integer == 0 && (!has || o.version > position) || o.integer > c.integer {
 			return false
 		}
 		e := w.event(watch.Added, Object{k.info, o, o.version, c.integer})

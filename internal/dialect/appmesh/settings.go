@@ -22,8 +22,8 @@ type Settings struct {
 	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL. Otherwise, the sidecar
 	// connects to the address to which it resolves the name.
 	NoAWSEgress bool
-	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. Nil means
-	// defaultPanicThreshold.
+	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. Nil
+	// means defaultPanicThreshold.
 	PanicThreshold *uint32
 	// AnyAddress makes a TCP service that is alone on its port take connections to every address, also if it has addresses
 	// of its own.
@@ -139,7 +139,8 @@ func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 	}
 	return Dialect{Settings{
 		TrustDomain: s.TrustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
-		PanicThreshold: &v.PanicThreshold, AnyAddress: v.TCPAnyAddress, GatewayHealthCheck: v.GatewayHealthCheck, SDS: v.SDS, ACM: v.ACM,
+		PanicThreshold: &v.PanicThreshold, AnyAddress: v.TCPAnyAddress, GatewayHealthCheck: v.GatewayHealthCheck,
+		SDS: v.SDS, ACM: v.ACM,
 		Region: v.Region, Resources: resources, Tracing: v.Tracing, NoStatsTags: !v.Stats.TagsEnabled, Stats: v.Stats,
 		XRay: v.XRay,
 	}}, nil

@@ -106,8 +106,9 @@ func newHTTPConnectionManager(statPrefix string, log *model.AccessLog) *hcmv3.Ht
 	}
 }
 
-// http2Options returns the options of HTTP/2 for both ends of a connection. Requests of many clients share the connections
-// between sidecars: upgrades pass as extended CONNECT (RFC 8441), and an invalid message ends its stream only.
+// http2Options returns the options of HTTP/2 for both ends of a connection. Requests of many clients share the
+// connections between sidecars: upgrades pass as extended CONNECT (RFC 8441), and an invalid message ends its stream
+// only.
 func http2Options() *corev3.Http2ProtocolOptions {
 	return &corev3.Http2ProtocolOptions{
 		AllowConnect: true, OverrideStreamErrorOnInvalidHttpMessage: wrapperspb.Bool(true),

@@ -87,8 +87,8 @@ func hookToken(proxy uuid.UUID) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// hookTimeout is how long the agent waits for the response to a hook, in seconds: the grace period of the pod. The kubelet
-// waits for a hook without a limit, and for one of a pod that terminates until the grace period ends.
+// hookTimeout is how long the agent waits for the response to a hook, in seconds: the grace period of the pod. The
+// kubelet waits for a hook without a limit, and for one of a pod that terminates until the grace period ends.
 func hookTimeout(pod *corev1.Pod) int32 {
 	grace := int64(defaultGracePeriod)
 	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {

@@ -115,7 +115,7 @@ func (r *Relay) stream(down grpc.ServerStream) error {
 	for {
 		var err error
 		select {
-		case <-downEnd:
+		case <-downEnd: //nolint:errcheck // Envoy has disconnected
 			return nil
 		case err = <-upEnd:
 			return err
