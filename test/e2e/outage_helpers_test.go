@@ -271,3 +271,17 @@ func partition(t *testing.T, podIP, verdict string) (heal func()) {
 	t.Cleanup(heal)
 	return heal
 }
+
+// waitForVersion waits until all calls of a pod reach one version.
+func waitForVersion(t *testing.T, caller, version string, within time.Duration) {
+	t.Helper()
+	began := time.Now()
+	eventually(t, within, caller+" reaches "+version, func() error {
+		const calls = 20
+		if got := callsFrom(t, caller, colorURL, calls); got[version] != calls {
+			return fmt.Errorf("got %v", got)
+		}
+		return nil
+	})
+	t.Logf("%s reaches %s after %v", caller, version, time.Since(began).Round(100*time.Millisecond))
+}

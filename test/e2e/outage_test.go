@@ -124,20 +124,6 @@ func routeAllTo(t *testing.T, version string) {
 	})
 }
 
-// waitForVersion waits until all calls of a pod reach one version.
-func waitForVersion(t *testing.T, caller, version string, within time.Duration) {
-	t.Helper()
-	began := time.Now()
-	eventually(t, within, caller+" reaches "+version, func() error {
-		const calls = 20
-		if got := callsFrom(t, caller, colorURL, calls); got[version] != calls {
-			return fmt.Errorf("got %v", got)
-		}
-		return nil
-	})
-	t.Logf("%s reaches %s after %v", caller, version, time.Since(began).Round(100*time.Millisecond))
-}
-
 // updateTimeout limits how long a change takes to reach sidecars that have a stream. After a network failure, both ends
 // must detect it first.
 const (
