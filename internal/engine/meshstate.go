@@ -23,7 +23,8 @@ type Change struct {
 	// sidecarClass changed.
 	Classes []model.Key
 	Pods    []string
-	// FindingsChanged are the objects whose findings, mesh or state, see store.NewStates, changed.
+	// FindingsChanged are the objects whose findings, mesh or state, see store.NewStates, changed. One with another mesh
+	// and another state is listed twice.
 	FindingsChanged []model.ObjectRef
 	// Objects are the added and updated objects, Deleted the deleted ones.
 	Objects, Deleted []client.Object
@@ -78,7 +79,6 @@ func (s *meshState) sync() Change {
 	}
 	for _, ref := range s.mesh.TakeChangedStates() {
 		if _, again := seen[ref]; !again {
-			seen[ref] = struct{}{}
 			c.FindingsChanged = append(c.FindingsChanged, ref)
 		}
 	}
