@@ -132,7 +132,8 @@ func (e *Engine) MeshOf(object model.ObjectRef) string {
 	return name
 }
 
-// StateOf returns the state of an object that the rules of a dialect emitted, see store.NewStates; nil if there is none.
+// StateOf returns the state of an object that the rules of a dialect emitted, see store.NewStates; nil if there is
+// none.
 func (e *Engine) StateOf(dialect string, object model.ObjectRef) any {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()

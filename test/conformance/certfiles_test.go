@@ -16,8 +16,8 @@ import (
 )
 
 // TestCertificateFiles changes a listener and a cluster to files that the pod does not have yet. The Envoy serves with
-// what it has until the files are there, and after they are gone or invalid. The control plane is told. Envoy watches no
-// files.
+// what it has until the files are there, and after they are gone or invalid. The control plane is told. Envoy watches
+// no files.
 func TestCertificateFiles(t *testing.T) {
 	for version, binary := range binaries(t) {
 		t.Run(version, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestCertificateFiles(t *testing.T) {
 	}
 }
 
-// TestMissingCertificateFilesAtStart starts an Envoy without the files of its listener: it is ready, and serves when the
-// files are there.
+// TestMissingCertificateFilesAtStart starts an Envoy without the files of its listener: it is ready, and serves when
+// the files are there.
 func TestMissingCertificateFilesAtStart(t *testing.T) {
 	for version, binary := range binaries(t) {
 		t.Run(version, func(t *testing.T) {

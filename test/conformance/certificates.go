@@ -182,8 +182,8 @@ func contentOf(name string) model.Handshake {
 	}
 }
 
-// connecting returns the line with the address that the agent of the workload answers for the host of a stream, and with
-// the destinations of the view to which connections fail.
+// connecting returns the line with the address that the agent of the workload answers for the host of a stream, and
+// with the destinations of the view to which connections fail.
 func (l Line) connecting(ix *model.Index, v *model.View) Line {
 	for _, h := range v.Hosts {
 		if h.Name == l.Host && l.Request.Protocol == model.TCP && !l.Into && len(h.Addresses) > 0 {

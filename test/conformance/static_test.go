@@ -22,8 +22,8 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 )
 
-// The functions of this file start an Envoy with static configuration on loopback, with clusters and connection managers
-// as the driver renders them for a case.
+// The functions of this file start an Envoy with static configuration on loopback, with clusters and connection
+// managers as the driver renders them for a case.
 
 // renderedResource returns a resource that the driver renders for a workload of a case.
 func renderedResource[T proto.Message](t *testing.T, name, workload, resource string) T {

@@ -21,7 +21,8 @@ type testPackages struct {
 	// declared are the functions of each folder, by name.
 	declared map[string]map[string][]*ast.FuncDecl
 	files    map[string]map[string]*ast.File
-	// tested are the types with a test, as folder.name, and ending the functions that can end one, as folder.RECEIVER.name.
+	// tested are the types with a test, as folder.name, and ending the functions that can end one, as
+	// folder.RECEIVER.name.
 	tested, ending map[string]bool
 }
 

@@ -209,8 +209,8 @@ func allowed(file, literal string) bool {
 	return false
 }
 
-// The name, API groups and kinds of a dialect are used only in its folders, because other dialects would require changes
-// elsewhere. The same applies to drivers.
+// The name, API groups and kinds of a dialect are used only in its folders, because other dialects would require
+// changes elsewhere. The same applies to drivers.
 func TestNamesOfDialectsAndDriversAreLocal(t *testing.T) {
 	names := namesOf(t, dialect.All())
 	for file, text := range sources(t) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Builds that take long show their progress: modules that are fetched, then the share of the packages. Those that are up
-// to date print nothing, and those that fail print their output.
+// Builds that take long show their progress: modules that are fetched, then the share of the packages. Those that are
+// up to date print nothing, and those that fail print their output.
 func TestProgressOfBuilds(t *testing.T) {
 	read(t, "hack/progress.sh") // go test caches the result until this file changes
 	for name, c := range map[string]struct {

@@ -242,8 +242,8 @@ func headerMatcher(f model.FieldMatch) *routev3.HeaderMatcher {
 	return out
 }
 
-// headerValueMatcher compares the value of a header. Host names ignore case; the option of Envoy for that does not apply
-// to regular expressions.
+// headerValueMatcher compares the value of a header. Host names ignore case; the option of Envoy for that does not
+// apply to regular expressions.
 func headerValueMatcher(f model.FieldMatch) *matcherv3.StringMatcher {
 	if !f.IsHost() {
 		return stringMatcher(f)
