@@ -163,7 +163,7 @@ func filesOf(s *tlsv3.Secret) (out []string) {
 // load returns a secret with the content of its files. Its errors name the files, and never have content.
 func load(named *tlsv3.Secret) (*tlsv3.Secret, error) {
 	inline := func(from *corev3.DataSource) (*corev3.DataSource, []byte, error) {
-		content, err := os.ReadFile(from.GetFilename())
+		content, err := readFile(from.GetFilename())
 		return &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: content}}, content, err
 	}
 	out := proto.CloneOf(named)

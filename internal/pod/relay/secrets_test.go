@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,5 +127,28 @@ func TestFiles(t *testing.T) {
 			t.Errorf("step %d: got version %s after %s", i, full.Version, version)
 		}
 		served, version = got, full.Version
+	}
+}
+
+// Users name the files. One that has no end, that blocks, or that is too large is a problem and is not read.
+func TestOnlySmallRegularFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	fifo, large := filepath.Join(dir, "fifo"), filepath.Join(dir, "large")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(large, make([]byte, maxFileSize+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		fifo: "is not a regular file", "/dev/zero": "is not a regular file", dir: "is not a regular file", large: "more than",
+	} {
+		trust := &tlsv3.CertificateValidationContext{
+			TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: file}},
+		}
+		_, err := load(&tlsv3.Secret{Type: &tlsv3.Secret_ValidationContext{ValidationContext: trust}})
+		if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %q", file, err, want)
+		}
 	}
 }
