@@ -50,6 +50,8 @@ type Settings struct {
 	TrustDomain string
 	// Namespace is the namespace of the gateway's pods. No other pod becomes a gateway.
 	Namespace string
+	// WithoutEndpoints is set for manifests, which may lack the pods of a canary: it gets its requests all the same.
+	WithoutEndpoints bool
 }
 
 // Includes reports whether a pod with labels, in a namespace, is a pod of the gateway.
@@ -108,7 +110,7 @@ func (r *Gateway) addRules(g *incremental.Graph, objects *store.Objects, out *st
 	}, (*backendRule).evaluate)
 	rule = incremental.NewRule(g, "host")
 	incremental.Each(rule, r.paths, &hostRule{
-		targets: incremental.Reads(rule, r.targets), services: out.EmitsServices(rule), routers: out.EmitsRouters(rule),
+		Settings: s, targets: incremental.Reads(rule, r.targets), services: out.EmitsServices(rule), routers: out.EmitsRouters(rule),
 		findings: out.EmitsFindings(rule),
 	}, (*hostRule).evaluate)
 	rule = incremental.NewRule(g, "workload")

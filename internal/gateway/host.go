@@ -17,6 +17,7 @@ import (
 
 // hostRule makes a service of each host name. A change of an object is a change of the services of its hosts only.
 type hostRule struct {
+	Settings
 	targets  *incremental.Reader[Backend, resolvedBackend]
 	services store.Output[model.Key, model.Service]
 	routers  store.Output[model.Key, model.Router]
@@ -31,38 +32,18 @@ const challengePath = "/.well-known/acme-challenge/"
 const redirectStatus = 308
 
 func (r *hostRule) evaluate(host string, paths []Path) {
-	key := model.Key{Mesh: Mesh, Name: host}
-	router := model.Router{
-		Key: key, Ports: []model.RouterPort{{Port: HTTPPort, Protocol: model.HTTP}}, Origin: paths[0].Origin,
+	served := r.withoutConflicts(host, paths)
+	canaries := r.canaries(host, paths, served)
+	if len(served) == 0 {
+		return
 	}
+	key, at := model.Key{Mesh: Mesh, Name: host}, served[0].Origin
+	router := model.Router{Key: key, Ports: []model.RouterPort{{Port: HTTPPort, Protocol: model.HTTP}}, Origin: at}
 	secured := false
-	var same []Path // served ones with the path
-	for _, p := range paths {
-		if len(same) > 0 && same[0].Match != p.Match {
-			same = nil
-		}
-		if i := slices.IndexFunc(same, p.overlaps); i >= 0 {
-			r.reportConflict(host, p, same[i])
-			continue
-		}
-		same = append(same, p)
-		route := model.Route{
-			Name: p.Match.Value, Protocol: model.HTTP, Match: model.Match{Path: p.Match}, Origin: p.Origin,
-			Port: p.Port, Action: model.Action{Rewrite: p.Rewrite, Timeouts: p.Timeouts, Redirect: p.Redirect},
-		}
-		switch {
-		case p.Redirect != nil:
-		case p.Port != 0:
-			route.Action.Destinations = r.split(p)
-		default:
-			route.Action.Destinations = r.destinations(p)
-		}
-		secured = secured || p.Port == HTTPSPort
-		switch {
-		case p.Secret != "" && strings.HasPrefix(p.Match.Value, challengePath):
-			secured = true // served on both ports
-		case p.Secret != "":
-			secured = true
+	for i, p := range served {
+		secured = secured || p.Port == HTTPSPort || p.Secret != ""
+		route := r.route(p)
+		if p.Secret != "" && !strings.HasPrefix(p.Match.Value, challengePath) {
 			toHTTPS := route
 			toHTTPS.Port = HTTPPort
 			toHTTPS.Action = model.Action{
@@ -71,13 +52,52 @@ func (r *hostRule) evaluate(host string, paths []Path) {
 			router.Routes = append(router.Routes, toHTTPS)
 			route.Port = HTTPSPort
 		}
-		router.Routes = append(router.Routes, route)
+		if canary, is := canaries[i]; is {
+			router.Routes = append(router.Routes, canary.routes(route)...)
+		} else {
+			router.Routes = append(router.Routes, route)
+		}
 	}
 	if secured {
 		router.Ports = append(router.Ports, model.RouterPort{Port: HTTPSPort, Protocol: model.HTTP})
 	}
 	r.routers.Emit(router)
-	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: paths[0].Origin})
+	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: at})
+}
+
+// withoutConflicts returns the paths that are not canaries: of those that serve the same requests, the first.
+func (r *hostRule) withoutConflicts(host string, paths []Path) (out []Path) {
+	same := 0 // the index of the first served path with the match
+	for _, p := range paths {
+		if p.Canary != nil {
+			continue
+		}
+		if same < len(out) && out[same].Match != p.Match {
+			same = len(out)
+		}
+		if i := slices.IndexFunc(out[same:], p.overlaps); i >= 0 {
+			r.reportConflict(host, p, out[same+i])
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// route returns the route of a path.
+func (r *hostRule) route(p Path) model.Route {
+	out := model.Route{
+		Name: p.Match.Value, Protocol: model.HTTP, Match: model.Match{Path: p.Match}, Origin: p.Origin,
+		Port: p.Port, Action: model.Action{Rewrite: p.Rewrite, Timeouts: p.Timeouts, Redirect: p.Redirect},
+	}
+	switch {
+	case p.Redirect != nil:
+	case p.Port != 0:
+		out.Action.Destinations = r.split(p)
+	default:
+		out.Action.Destinations = r.destinations(p)
+	}
+	return out
 }
 
 // overlaps reports whether two entries with the same path serve the same requests.
@@ -138,7 +158,15 @@ func (r *hostRule) reportConflict(host string, p, served Path) {
 		return
 	}
 	r.findings.Emit(model.NewFinding(p.Origin, model.CodeNameConflict, fmt.Sprintf(
-		"%s also defines the path %s of host %s; that object is older and is served", served.Origin.Object(), p.Match.Value, host)))
+		"%s also defines the path %s of host %s; %s and is served", served.Origin.Object(), p.Match.Value, host, precedence(served, p))))
+}
+
+// precedence says why the object of a path comes before that of another one.
+func precedence(first, second Path) string {
+	if first.Origin.Created < second.Origin.Created {
+		return "that object is older"
+	}
+	return "that object has the same creation time, is first by kind, namespace and name,"
 }
 
 // gatewayRule makes the mesh and the gateway, when their namespace is known.

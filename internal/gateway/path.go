@@ -29,7 +29,9 @@ type Path struct {
 	Port     uint16
 	Split    []WeightedBackend
 	Redirect *model.Redirect
-	Origin   model.Origin
+	// Canary is nil for a path that is not the canary of another one.
+	Canary *Canary
+	Origin model.Origin
 }
 
 // WeightedBackend is one of several backends of a path.

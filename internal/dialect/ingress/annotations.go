@@ -64,7 +64,9 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (gat
 	if out.Fallback != (gateway.Backend{}) {
 		out.Fallback.SendTimeout = out.Backend.SendTimeout
 	}
-	return out, r.foreignAnnotations(o, at) && valid
+	var served bool
+	out.Canary, served = r.foreignAnnotations(o, at)
+	return out, served && valid
 }
 
 // foreignPrefix is the prefix of the annotations of ingress-nginx, which many manifests have.
@@ -72,9 +74,6 @@ const foreignPrefix = "nginx.ingress.kubernetes.io/"
 
 // protecting are the annotations of ingress-nginx, by their beginnings, that restrict who gets a response.
 var protecting = []string{"auth-", "allowlist-", "whitelist-", "denylist-", "satisfy", "enable-modsecurity", "modsecurity-"}
-
-// canary marks an Ingress for a part of the requests of another Ingress, which further annotations select.
-const canary = foreignPrefix + "canary"
 
 // unrestricted reports whether an annotation restricts access to all addresses. cert-manager adds such a one to the
 // Ingress of each HTTP-01 challenge.
@@ -89,18 +88,19 @@ func unrestricted(short, value string) bool {
 	return slices.Contains(ranges, "0.0.0.0/0") && slices.Contains(ranges, "::/0")
 }
 
-// foreignAnnotations reports the annotations of ingress-nginx. It reports false if one of them protects the backend, or
-// limits the Ingress to a part of the requests.
-func (r *ingressRule) foreignAnnotations(o *networkingv1.Ingress, at model.Origin) bool {
-	served := true
-	if o.Annotations[canary] == "true" {
-		served = false
-		r.report(at.At("metadata.annotations"), model.CodeInvalidField, "annotation %s limits the Ingress to a part of the requests, "+
-			"which this gateway does not do; the Ingress is not served, and the stable one gets all requests", canary)
+// foreignAnnotations reports the annotations of ingress-nginx that have no effect, and returns what makes the Ingress a
+// canary. It reports false if the Ingress is not served: an annotation protects the backend, or limits the Ingress to a
+// part of the requests in a way that the gateway does not have.
+func (r *ingressRule) foreignAnnotations(o *networkingv1.Ingress, at model.Origin) (*gateway.Canary, bool) {
+	share, err := canaryOf(o)
+	if err != nil {
+		r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
 	}
+	served := err == nil
 	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
 		short, is := strings.CutPrefix(name, foreignPrefix)
-		if !is || unrestricted(short, o.Annotations[name]) || !served && strings.HasPrefix(name, canary) {
+		ofCanary := (share != nil || err != nil) && strings.HasPrefix(name, canary)
+		if !is || ofCanary || unrestricted(short, o.Annotations[name]) {
 			continue
 		}
 		if slices.ContainsFunc(protecting, func(p string) bool { return strings.HasPrefix(short, p) }) {
@@ -111,5 +111,5 @@ func (r *ingressRule) foreignAnnotations(o *networkingv1.Ingress, at model.Origi
 		}
 		r.report(at.At("metadata.annotations"), model.CodeFieldNotImplemented, "annotation %s has no effect", name)
 	}
-	return served
+	return share, served
 }

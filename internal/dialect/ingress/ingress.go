@@ -57,7 +57,7 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 		r.report(at.At("spec.defaultBackend"), model.CodeFieldNotImplemented,
 			"is not served; set the annotation %s, or add a rule with the path /", api.DefaultBackend)
 	}
-	secrets := r.certificates(o, at)
+	secrets := r.certificates(o, at, settings.Canary == nil)
 	for i, rule := range o.Spec.Rules {
 		host, path := strings.ToLower(rule.Host), fmt.Sprintf("spec.rules[%d]", i)
 		switch {
@@ -109,9 +109,9 @@ func (r *ingressRule) path(host string, entry gateway.Path, namespace string, p 
 	r.hosts.Serve(host, entry)
 }
 
-// certificates returns the Secrets of the hosts with TLS, and adds their certificates. The Secret of a host is empty if
-// none is named.
-func (r *ingressRule) certificates(o *networkingv1.Ingress, at model.Origin) map[string]string {
+// certificates returns the Secrets of the hosts with TLS. The Secret of a host is empty if none is named. It adds their
+// certificates, unless the hosts have those of another Ingress.
+func (r *ingressRule) certificates(o *networkingv1.Ingress, at model.Origin, own bool) map[string]string {
 	out := map[string]string{}
 	for i, tls := range o.Spec.TLS {
 		path := fmt.Sprintf("spec.tls[%d]", i)
@@ -127,7 +127,7 @@ func (r *ingressRule) certificates(o *networkingv1.Ingress, at model.Origin) map
 		}
 		for _, host := range hosts {
 			host = strings.ToLower(host)
-			if out[host] = tls.SecretName; tls.SecretName == "" || host == "" {
+			if out[host] = tls.SecretName; !own || tls.SecretName == "" || host == "" {
 				continue
 			}
 			r.hosts.Secure(host, o.Namespace+"/"+tls.SecretName, at.At(path))

@@ -14,7 +14,7 @@ import (
 // Installed returns the dialect as the Helm value ingress.enabled configures it, with the objects of the chart that its
 // rules read, for manifests without a cluster.
 func (d Dialect) Installed() (dialect.Dialect, []client.Object) {
-	d.Enabled = true
+	d.Enabled, d.Gateway.WithoutEndpoints = true, true
 	if d.Gateway.Namespace == "" {
 		d.Gateway.Namespace = d.Values().(values).Namespace
 	}
