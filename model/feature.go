@@ -46,7 +46,7 @@ func AllFeatures() []Feature {
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
-		"route.timeout", "route.service", "route.redirect", "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
+		"route.timeout", "route.service", "route.redirect", routeClients, "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny", "egress.names",
@@ -234,6 +234,7 @@ func (n needs) routes(routes []Route) {
 		n.add("route.chain", r.Origin, len(a.ForwardChain)+len(a.ReverseChain) > 0)
 		n.add("route.service", r.Origin, a.Service != nil)
 		n.add("route.redirect", r.Origin, a.Redirect != nil)
+		n.add(routeClients, r.Origin, r.Clients != nil)
 		n.add("route.rewrite", r.Origin, a.Rewrite != nil && (a.Rewrite.Host != "" || a.Rewrite.Path != "" || a.Rewrite.PathPrefix != nil || len(a.Rewrite.Headers) > 0))
 		n.add("route.rewrite.metadata", r.Origin, a.Rewrite != nil && len(a.Rewrite.Metadata) > 0)
 		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})

@@ -58,6 +58,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			Headers: []model.FieldMatch{{Kind: model.Range}}, Query: []model.FieldMatch{{Kind: model.Present}},
 			Predicate: &model.Predicate{},
 		},
+		Clients: &model.ClientRanges{},
 		Action: model.Action{
 			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{},
 			ForwardChain: []string{"i"}, Redirect: &model.Redirect{},

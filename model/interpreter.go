@@ -28,6 +28,8 @@ type Request struct {
 	TLS *Handshake `json:"tls,omitempty"`
 	// Source is the identity of the client, for inbound requests.
 	Source Identity `json:"source,omitzero"`
+	// Client is the address from which an inbound request comes; it may be unknown.
+	Client netip.Addr `json:"client,omitzero"`
 	// Metadata is the input of predicates.
 	Metadata map[string]any `json:"metadata,omitempty"`
 	// State is the state of the mesh when the request arrives.
@@ -133,6 +135,7 @@ func (v *View) DecideInbound(r Request) Decision {
 	case requests && !d.canonical():
 		return d
 	}
+	d.Request.Client = d.Request.clientOf(v.Workload.TrustedHops)
 	if v.Workload.Role == RoleGateway && v.Workload.TrustedHops == 0 {
 		d.Request.Headers = slices.DeleteFunc(slices.Clone(d.Request.Headers), func(h Header) bool {
 			return strings.EqualFold(h.Name, forwardedProto) // the gateway sets the scheme of the connection
@@ -195,6 +198,10 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 		}
 		d.step(r.Origin, "route %s matches", r.Name)
 		d.Route = r.Name
+		if !d.admits(r) {
+			d.Outcome = Denied
+			return d
+		}
 		if s := r.Action.Service; s != nil {
 			d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 			return v.followService(d, *s)

@@ -11,9 +11,9 @@ func (f Feature) Protects() bool {
 	return f == "authorization" || strings.HasPrefix(string(f), "listener.tls.") || f.ProtectsClients()
 }
 
-// ProtectsClients reports whether connections to destinations need the feature for their protection.
+// ProtectsClients reports whether an outbound view needs the feature for its protection.
 func (f Feature) ProtectsClients() bool {
-	return f == destinationTLS || strings.HasPrefix(string(f), "tls.secret.")
+	return f == destinationTLS || f == routeClients || strings.HasPrefix(string(f), "tls.secret.")
 }
 
 const destinationTLS Feature = "destination.tls"
@@ -21,7 +21,8 @@ const destinationTLS Feature = "destination.tls"
 // Protect returns the view for a driver with the given features, which serves nothing with less protection than asked
 // for, and findings about the differences. A listener without the TLS or the authorization that it requires is omitted,
 // so that its connections are closed. A destination whose client policy requires TLS has no endpoints, so that requests
-// get status 503. What only permits TLS is served without TLS.
+// get status 503. What only permits TLS is served without TLS. A route that restricts its clients has no destination:
+// requests get status 404.
 func (v *View) Protect(driver string, supports map[Feature]bool) (View, []Finding) {
 	out := *v
 	out.Inbound, out.Workload.Listeners = nil, nil
@@ -52,12 +53,14 @@ func (v *View) Protect(driver string, supports map[Feature]bool) (View, []Findin
 	outbound, more := v.OutboundView.Protect(driver, supports)
 	out.OutboundView = outbound
 	for i := range more {
-		more[i].Object = v.Workload.Origin.Object()
+		if more[i].Object == (ObjectRef{}) {
+			more[i].Object = v.Workload.Origin.Object()
+		}
 	}
 	return out, SortFindings(append(findings, more...))
 }
 
-// Protect is View.Protect for an outbound view. The findings have no object: it is that of the workload.
+// Protect is View.Protect for an outbound view. Findings without an object are those of the workload.
 func (v *OutboundView) Protect(driver string, supports map[Feature]bool) (OutboundView, []Finding) {
 	out := *v
 	type group struct {
@@ -76,6 +79,9 @@ func (v *OutboundView) Protect(driver string, supports map[Feature]bool) (Outbou
 		}
 	}
 	var findings []Finding
+	if !supports[routeClients] {
+		findings = out.protectRoutes(driver)
+	}
 	for g, names := range affected {
 		severity, effect := Warning, "connections to %s use no TLS"
 		if g.required {

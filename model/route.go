@@ -9,8 +9,11 @@ type Route struct {
 	Port     uint16   `json:"port,omitempty"`
 	Protocol Protocol `json:"protocol"`
 	Match    Match    `json:"match,omitzero"`
-	Action   Action   `json:"action"`
-	Origin   Origin   `json:"origin,omitzero"`
+	// Clients restricts the clients whose requests a gateway serves, by their addresses; others get status 403. Nil means
+	// all. Only routes of services that a gateway selects by their host names may have it. See Workload.TrustedHops.
+	Clients *ClientRanges `json:"clients,omitempty"`
+	Action  Action        `json:"action"`
+	Origin  Origin        `json:"origin,omitzero"`
 }
 
 // Match is a conjunction: each field that is set must match. The zero value matches everything.

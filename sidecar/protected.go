@@ -64,7 +64,7 @@ func (p protectedOutbound) RenderBinding(mesh model.Mesh, port uint16, b model.B
 	if p.clients {
 		return p.outbound.RenderBinding(mesh, port, b, find)
 	}
-	return p.outbound.RenderBinding(mesh, port, b, func(name string) (model.Destination, bool) {
+	return p.outbound.RenderBinding(mesh, port, b.ProtectRoutes(p.supports), func(name string) (model.Destination, bool) {
 		d, ok := find(name)
 		return model.ResolvedDestination{Destination: d}.Protect(p.supports).Destination, ok
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 
 func explainCommand() *cobra.Command {
 	var s source
-	var from, into, list string
+	var from, into, client, list string
 	var output *format
 	var headers []string
 	c := &cobra.Command{
@@ -56,6 +57,9 @@ func explainCommand() *cobra.Command {
 			if err != nil {
 				return exitError{2, err}
 			}
+			if err := setClient(requests, client, from); err != nil {
+				return exitError{2, err}
+			}
 			state, notes, err := s.state(c.Context(), c.InOrStdin())
 			if err != nil {
 				return err
@@ -87,6 +91,7 @@ func explainCommand() *cobra.Command {
 	c.Flags().StringVar(&into, "into", "", "workload that receives the request")
 	s.completeWorkloads(c, "from")
 	s.completeWorkloads(c, "into")
+	c.Flags().StringVar(&client, "client", "", "address of the client, for routes that serve some addresses only")
 	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "request header as 'name: value'; may be repeated")
 	c.Flags().StringVar(&list, "requests", "", "file with requests, one a line; - for standard input")
 	output = addFormat(c, "text", "json")
@@ -119,6 +124,24 @@ func readRequests(in io.Reader, file string, args, headers []string, inbound boo
 		return nil, fmt.Errorf("--requests %s: %w", file, err)
 	}
 	return requests, nil
+}
+
+// setClient sets the address of the client of inbound requests; empty means that it is not known.
+func setClient(requests []explain.Request, client, from string) error {
+	if client == "" {
+		return nil
+	}
+	address, err := netip.ParseAddr(client)
+	if err != nil {
+		return fmt.Errorf("--client %q is not an IP address", client)
+	}
+	if from != "" {
+		return errors.New("--client is for requests that a workload or a gateway receives, not for --from")
+	}
+	for i := range requests {
+		requests[i].SetClient(address)
+	}
+	return nil
 }
 
 func writeAnswers(w io.Writer, style terminal.Style, answers []explain.Result) error {

@@ -123,6 +123,8 @@ var refusedValues = []struct{ name, values, control string }{
 
 	{"ingress", `{ingress: {controller: true}}`, `unknown field "controller"`},
 	{"ingress.replicas", `{ingress: {replicas: 3000000000}}`, "settings of dialect ingress"},
+	{"ingress.trustedHops", `{ingress: {trustedHops: 17}}`, "trustedHops is 17; set a number from 0 to 16"},
+	{"ingress.trustedHops", `{ingress: {trustedHops: -1}}`, "cannot unmarshal number -1"},
 	{"ingress.autoscaling.maxReplicas", `{ingress: {autoscaling: {maxReplicas: 3000000000}}}`, "settings of dialect ingress"},
 	{"ingress.autoscaling.targetCPUUtilizationPercentage", `{ingress: {autoscaling: {targetCPUUtilizationPercentage: high}}}`, "settings of dialect ingress"},
 	{"ingress.podDisruptionBudget.maxUnavailable", `{ingress: {podDisruptionBudget: {maxUnavailable: true}}}`, "settings of dialect ingress"},

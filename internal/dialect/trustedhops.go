@@ -18,9 +18,20 @@ func TrustedHops(annotations map[string]string) (uint32, error) {
 	if !set {
 		return 0, nil
 	}
-	n, err := strconv.ParseUint(text, 10, 8)
-	if err != nil || n > maxTrustedHops {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
 		return 0, fmt.Errorf("annotation %s is %q; set a number from 0 to %d", TrustedHopsAnnotation, text, maxTrustedHops)
 	}
+	if err := CheckTrustedHops(uint32(n)); err != nil {
+		return 0, fmt.Errorf("annotation %s %w", TrustedHopsAnnotation, err)
+	}
 	return uint32(n), nil
+}
+
+// CheckTrustedHops returns an error for a number that is too large.
+func CheckTrustedHops(n uint32) error {
+	if n > maxTrustedHops {
+		return fmt.Errorf("is %d; set a number from 0 to %d", n, maxTrustedHops)
+	}
+	return nil
 }

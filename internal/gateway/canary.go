@@ -87,6 +87,9 @@ func (a Path) canaryFault(stable Path) string {
 		return "the stable one, " + stable.Origin.Object().String() + ", is in another namespace"
 	case a.Secret != "" && stable.Secret == "":
 		return "it requires TLS for the host, and the stable one, " + stable.Origin.Object().String() + ", does not"
+	case a.Clients != nil && !reflect.DeepEqual(a.Clients, stable.Clients):
+		return "it restricts the addresses of clients, and the stable one, " + stable.Origin.Object().String() +
+			", has other ranges"
 	}
 	return ""
 }

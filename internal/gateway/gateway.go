@@ -50,6 +50,8 @@ type Settings struct {
 	TrustDomain string
 	// Namespace is the namespace of the gateway's pods. No other pod becomes a gateway.
 	Namespace string
+	// TrustedHops is that of the workload.
+	TrustedHops uint32
 	// WithoutEndpoints is set for manifests, which may lack the pods of a canary: it gets its requests all the same.
 	WithoutEndpoints bool
 }

@@ -88,7 +88,7 @@ func (r *hostRule) withoutConflicts(host string, paths []Path) (out []Path) {
 func (r *hostRule) route(p Path) model.Route {
 	out := model.Route{
 		Name: p.Match.Value, Protocol: model.HTTP, Match: model.Match{Path: p.Match}, Origin: p.Origin,
-		Port: p.Port, Action: model.Action{Rewrite: p.Rewrite, Timeouts: p.Timeouts, Redirect: p.Redirect},
+		Port: p.Port, Clients: p.Clients, Action: model.Action{Rewrite: p.Rewrite, Timeouts: p.Timeouts, Redirect: p.Redirect},
 	}
 	switch {
 	case p.Redirect != nil:
@@ -186,7 +186,8 @@ func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
 	r.meshes.Emit(model.Mesh{Name: Mesh, TrustDomain: r.TrustDomain, Egress: model.EgressDeny, Origin: at})
 	w := model.Workload{
 		Key: Key, Role: model.RoleGateway, BackendsAll: true, NodeID: Mesh + "/" + Name, Origin: at,
-		Listeners: []model.Listener{{Port: HTTPPort, Protocol: model.HTTP, Origin: at}},
+		TrustedHops: r.TrustedHops,
+		Listeners:   []model.Listener{{Port: HTTPPort, Protocol: model.HTTP, Origin: at}},
 	}
 	if hosts := r.certificates(); len(hosts) > 0 {
 		w.Listeners = append(w.Listeners, model.Listener{

@@ -29,6 +29,8 @@ type Path struct {
 	Port     uint16
 	Split    []WeightedBackend
 	Redirect *model.Redirect
+	// Clients is that of the routes.
+	Clients *model.ClientRanges
 	// Canary is nil for a path that is not the canary of another one.
 	Canary *Canary
 	Origin model.Origin

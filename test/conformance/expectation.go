@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +65,9 @@ func parseExpectation(text string) (Expectation, error) {
 // decide calls the interpreter.
 func (l Line) decide(v *model.View) model.Decision {
 	if l.Into {
-		return v.DecideInbound(l.Request)
+		request := l.Request
+		request.Client = netip.MustParseAddr(externalAddress)
+		return v.DecideInbound(request)
 	}
 	return v.Decide(l.Request)
 }

@@ -10,7 +10,7 @@ import (
 
 // grpcCodes are the gRPC status codes of cases, by their names in retry policies.
 var grpcCodes = map[string]int{
-	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12,
+	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "permission-denied": 7, "resource-exhausted": 8, "unimplemented": 12,
 	"internal": 13, "unavailable": 14,
 }
 
@@ -45,6 +45,8 @@ func predict(d model.Decision, l Line) end {
 		return own(0, "404", "unimplemented")
 	case model.Malformed:
 		return own(0, "400", "internal")
+	case model.Denied:
+		return own(0, "403", "permission-denied")
 	case model.NotHTTP:
 		return own(0, "400", "")
 	case model.Unavailable, model.Overflow:

@@ -23,6 +23,14 @@ type Request struct {
 	encrypted *model.Request
 }
 
+// SetClient sets the address of the client.
+func (r *Request) SetClient(address netip.Addr) {
+	r.Client = address
+	if r.encrypted != nil {
+		r.encrypted.Client = address
+	}
+}
+
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
 // value". Schemes are http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI, unless the
 // workload receives it (inbound): its listener can end TLS.

@@ -70,9 +70,10 @@ func (d Dialect) OptionalKinds() []client.Object {
 
 // values are the settings of the gateway, which another dialect has, as far as this one needs them.
 type values struct {
-	Enabled    bool   `json:"enabled"`
-	Namespace  string `json:"namespace"`
-	GatewayAPI struct {
+	Enabled     bool   `json:"enabled"`
+	Namespace   string `json:"namespace"`
+	TrustedHops uint32 `json:"trustedHops"`
+	GatewayAPI  struct {
 		Enabled bool `json:"enabled"`
 	} `json:"gatewayAPI"`
 }
@@ -89,7 +90,8 @@ func (Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 		}
 	}
 	return Dialect{Settings{
-		gateway.Settings{TrustDomain: s.TrustDomain, Namespace: v.Namespace}, v.Enabled && v.GatewayAPI.Enabled,
+		gateway.Settings{TrustDomain: s.TrustDomain, Namespace: v.Namespace, TrustedHops: v.TrustedHops},
+		v.Enabled && v.GatewayAPI.Enabled,
 	}}, nil
 }
 

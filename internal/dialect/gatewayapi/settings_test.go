@@ -14,7 +14,9 @@ func TestSettingsAreThoseOfTheGateway(t *testing.T) {
 		``:                                  {gateway.Settings{TrustDomain: "d", Namespace: "anymesh-gateway"}, false},
 		`{"enabled": true}`:                 {gateway.Settings{TrustDomain: "d", Namespace: "anymesh-gateway"}, false},
 		`{"gatewayAPI": {"enabled": true}}`: {gateway.Settings{TrustDomain: "d", Namespace: "anymesh-gateway"}, false},
-		`{"enabled": true, "namespace": "edge", "gatewayAPI": {"enabled": true}}`: {gateway.Settings{TrustDomain: "d", Namespace: "edge"}, true},
+		`{"enabled": true, "namespace": "edge", "trustedHops": 2, "gatewayAPI": {"enabled": true}}`: {
+			gateway.Settings{TrustDomain: "d", Namespace: "edge", TrustedHops: 2}, true,
+		},
 	} {
 		s := dialect.Settings{TrustDomain: "d"}
 		if text != "" {

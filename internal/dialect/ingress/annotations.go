@@ -64,6 +64,11 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (gat
 	if out.Fallback != (gateway.Backend{}) {
 		out.Fallback.SendTimeout = out.Backend.SendTimeout
 	}
+	var err error
+	if out.Clients, err = clientRanges(o.Annotations); err != nil {
+		valid = false
+		r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
+	}
 	var served bool
 	out.Canary, served = r.foreignAnnotations(o, at)
 	return out, served && valid
@@ -73,20 +78,8 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (gat
 const foreignPrefix = "nginx.ingress.kubernetes.io/"
 
 // protecting are the annotations of ingress-nginx, by their beginnings, that restrict who gets a response.
+// See clientRanges for those with addresses.
 var protecting = []string{"auth-", "allowlist-", "whitelist-", "denylist-", "satisfy", "enable-modsecurity", "modsecurity-"}
-
-// unrestricted reports whether an annotation restricts access to all addresses. cert-manager adds such a one to the
-// Ingress of each HTTP-01 challenge.
-func unrestricted(short, value string) bool {
-	if short != "whitelist-source-range" && short != "allowlist-source-range" {
-		return false
-	}
-	var ranges []string
-	for text := range strings.SplitSeq(value, ",") {
-		ranges = append(ranges, strings.TrimSpace(text))
-	}
-	return slices.Contains(ranges, "0.0.0.0/0") && slices.Contains(ranges, "::/0")
-}
 
 // foreignAnnotations reports the annotations of ingress-nginx that have no effect, and returns what makes the Ingress a
 // canary. It reports false if the Ingress is not served: an annotation protects the backend, or limits the Ingress to a
@@ -100,7 +93,7 @@ func (r *ingressRule) foreignAnnotations(o *networkingv1.Ingress, at model.Origi
 	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
 		short, is := strings.CutPrefix(name, foreignPrefix)
 		ofCanary := (share != nil || err != nil) && strings.HasPrefix(name, canary)
-		if !is || ofCanary || unrestricted(short, o.Annotations[name]) {
+		if !is || ofCanary || slices.Contains(clientAnnotations, name) {
 			continue
 		}
 		if slices.ContainsFunc(protecting, func(p string) bool { return strings.HasPrefix(short, p) }) {

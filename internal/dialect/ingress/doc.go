@@ -6,6 +6,8 @@
 package ingress
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -74,6 +76,7 @@ type values struct {
 		Enabled bool `json:"enabled"`
 	} `json:"gatewayAPI"`
 	DefaultClass bool                        `json:"defaultClass"`
+	TrustedHops  uint32                      `json:"trustedHops"`
 	Resources    corev1.ResourceRequirements `json:"resources"`
 }
 
@@ -122,7 +125,12 @@ func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 	if err := dialect.Decode(s.Values[d.Name()], &v); err != nil {
 		return nil, err
 	}
-	return Dialect{Settings{gateway.Settings{TrustDomain: s.TrustDomain, Namespace: v.Namespace}, v.Enabled}}, nil
+	if err := dialect.CheckTrustedHops(v.TrustedHops); err != nil {
+		return nil, fmt.Errorf("trustedHops %w", err)
+	}
+	return Dialect{Settings{
+		gateway.Settings{TrustDomain: s.TrustDomain, Namespace: v.Namespace, TrustedHops: v.TrustedHops}, v.Enabled,
+	}}, nil
 }
 
 func originOf(group, kind string, o metav1.Object, created int64) model.Origin {

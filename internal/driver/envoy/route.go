@@ -50,6 +50,7 @@ func (r *renderer) routes(b model.Binding) []*routev3.Route {
 			continue
 		}
 		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match), StatPrefix: routeStats(route.Name)}
+		rendered.TypedPerFilterConfig = clientsConfig(route.Clients)
 		r.setAction(rendered, route)
 		if err := rendered.Validate(); err != nil {
 			r.skipRoute(route, rootCause(err))

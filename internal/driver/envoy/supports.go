@@ -9,7 +9,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"listener.timeout": true, "route.timeout": true, "route.weights": true,
 		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
-		"route.redirect": true, "listener.services": true, "listener.tls.hosts": true, "gateway.trustedHops": true,
+		"route.redirect": true, "route.clients": true, "listener.services": true, "listener.tls.hosts": true, "gateway.trustedHops": true,
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
 		"destination.sendTimeout": true,
