@@ -55,10 +55,8 @@ then. This command releases one object:
 
 ## Headers of gateways
 
-A gateway appends the address of its client to ` + "`X-Forwarded-For`" + ` and sets ` + "`X-Forwarded-Proto`" + ` to the scheme of the connection. A client that
-sends these headers cannot replace the last address, or the scheme. Sidecars do not change them. If proxies in front of the gateway set these
-headers, such as a load balancer that ends TLS, give their number in the annotation ` + "`anymesh.dev/trusted-hops`" + ` of the VirtualGateway, from 0 (the
-default) to 16: the gateway then keeps ` + "`X-Forwarded-Proto`" + `. Restrict access to such a gateway to these proxies.
+A VirtualGateway sets ` + "`X-Forwarded-For`" + ` and ` + "`X-Forwarded-Proto`" + ` as [all gateways do](security.md#addresses-of-clients). Its annotation
+` + "`anymesh.dev/trusted-hops`" + ` is the number of trusted proxies in front of it.
 
 ## Health checks of gateways
 
@@ -72,6 +70,12 @@ while a listener fails its check, and gets no traffic of Services. The name of t
 ` + "`health_check`" + `. A new pod is ready after ` + "`healthyThreshold`" + ` checks: with an interval of 5 s and a threshold of 2, after 10 s. A
 readiness probe of your own on the container ` + "`envoy`" + ` takes precedence: to use the result, remove it, or probe the path /ready on port 15020. A pod
 that was created before an upgrade from a version without this check does not know the results until it is created again.
+
+## Address families
+
+` + "`meshServiceDiscovery.ipPreference`" + ` of a Mesh is ` + "`IPv4_ONLY`" + ` or ` + "`IPv6_ONLY`" + `, the values of the CRD of App Mesh: sidecars look up addresses of this family only, and
+connect to the application at 127.0.0.1 or ::1. Without it, sidecars prefer IPv6 addresses and connect to 127.0.0.1. On an IPv6 cluster, admission
+sets ` + "`IPv6_ONLY`" + ` in a Mesh without the field. It keeps what you wrote, where the controller of App Mesh replaced it by the family of the cluster.
 
 ## TLS to AWS
 

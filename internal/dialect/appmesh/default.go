@@ -71,20 +71,17 @@ func DefaultUpdate(object client.Object, s ValidationContext) {
 	}
 }
 
-// defaultFamily replaces an IP preference that is not the family of the cluster. On IPv4, an absent preference stays
-// absent.
+// defaultFamily sets the IP preference of a Mesh without one on an IPv6 cluster. The controller of App Mesh also replaced
+// what a user had written; here the field has its effect.
 func defaultFamily(mesh *api.Mesh, ipv6 bool) {
 	d := mesh.Spec.MeshServiceDiscovery
-	set := d != nil && d.IPPreference != nil
-	switch {
-	case ipv6:
-		if d == nil {
-			mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{}
-		}
-		mesh.Spec.MeshServiceDiscovery.IPPreference = new(api.IPv6Only)
-	case set:
-		d.IPPreference = new(api.IPv4Only)
+	if !ipv6 || d != nil && d.IPPreference != nil {
+		return
 	}
+	if d == nil {
+		d = &api.MeshServiceDiscovery{}
+	}
+	d.IPPreference, mesh.Spec.MeshServiceDiscovery = new(api.IPv6Only), d
 }
 
 // MeshFor returns the only Mesh whose namespaceSelector matches a namespace.

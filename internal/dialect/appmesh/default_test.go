@@ -145,7 +145,7 @@ func TestDefaultCreateDenies(t *testing.T) {
 	}
 }
 
-// The IP preference of a Mesh is set to the family of the cluster, also by updates.
+// A Mesh without IP preference gets IPv6 on IPv6 clusters, also by updates. What the user wrote is kept.
 func TestDefaultIPFamily(t *testing.T) {
 	for name, c := range map[string]struct {
 		preference *api.IPPreference
@@ -154,8 +154,8 @@ func TestDefaultIPFamily(t *testing.T) {
 	}{
 		"absent on IPv4": {nil, false, nil},
 		"absent on IPv6": {nil, true, new(api.IPv6Only)},
-		"IPv6 on IPv4":   {new(api.IPv6Only), false, new(api.IPv4Only)},
-		"IPv4 on IPv6":   {new(api.IPv4Only), true, new(api.IPv6Only)},
+		"IPv6 on IPv4":   {new(api.IPv6Only), false, new(api.IPv6Only)},
+		"IPv4 on IPv6":   {new(api.IPv4Only), true, new(api.IPv4Only)},
 		"IPv6 on IPv6":   {new(api.IPv6Only), true, new(api.IPv6Only)},
 		"IPv4 on IPv4":   {new(api.IPv4Only), false, new(api.IPv4Only)},
 	} {
