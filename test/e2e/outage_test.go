@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +68,7 @@ func TestOutages(t *testing.T) {
 	t.Run("control plane upgraded", testControlPlaneUpgraded)
 	t.Run("API server unavailable", testAPIServerOutage)
 	t.Run("one sidecar disconnected", testSidecarDisconnected)
+	t.Run("sidecar killed", testSidecarKilled)
 	t.Run("control plane hung", func(t *testing.T) {
 		onlyLong(t)
 		testControlPlaneHung(t)
@@ -78,12 +78,8 @@ func TestOutages(t *testing.T) {
 // underBothLoads makes front and second call while change runs. No call may fail.
 func underBothLoads(t *testing.T, change func()) {
 	t.Helper()
-	counts := func(verb string) (seen map[string]map[string]int) {
-		raw, err := lab.kube.CoreV1().RESTClient().Verb(verb).Namespace("colors").Resource("services").Name("second:8080").
-			SubResource("proxy").Suffix("counts").DoRaw(contextOf(t))
-		if err == nil {
-			err = json.Unmarshal(raw, &seen)
-		}
+	counts := func(verb string) map[string]map[string]int {
+		seen, err := secondCounts(contextOf(t), verb)
 		if err != nil {
 			t.Fatal(err)
 		}

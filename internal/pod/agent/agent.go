@@ -135,10 +135,12 @@ type agent struct {
 	// keep is called when the proxy is ready, after it was started.
 	keep  func()
 	names *names // nil if the DNS server is disabled
+	proxy atomic.Pointer[child]
 }
 
 // Run runs the agent until the proxy exits. It returns nil for exit code 0, and an ExitError for another code. When
-// the context ends, or on SIGTERM or SIGINT, the proxy is drained and terminated; other signals are forwarded to it.
+// the context ends, or on SIGTERM or SIGINT, the proxy is drained and terminated; other signals are forwarded to it. A
+// proxy that is killed is started again.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -203,13 +205,12 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	a.keep = sync.OnceFunc(func() { a.keepConfig(config); relayStarted() })
-	child, err := startChild(command)
-	if err != nil {
-		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)
+	if err := a.startProxy(command); err != nil {
+		return err
 	}
 	a.phase.advance(running)
-	wg.Go(func() { a.watchAccessLog(ctx, accessLog, child) })
-	return a.supervise(ctx, child, signals)
+	wg.Go(func() { a.watchAccessLog(ctx, accessLog) })
+	return a.supervise(ctx, command, signals)
 }
 
 // firstCertificate waits for a certificate. It returns early on a stop signal.
@@ -240,56 +241,3 @@ func (a *agent) firstCertificate(ctx context.Context, signals <-chan os.Signal) 
 }
 
 func isStopSignal(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
-
-// supervise forwards signals until the child exits.
-func (a *agent) supervise(ctx context.Context, child *child, signals <-chan os.Signal) error {
-	canceled := ctx.Done()
-	for {
-		select {
-		case <-child.done:
-			a.logEnd(child)
-			return child.result()
-		case <-canceled:
-			canceled = nil
-			a.stopChild(child, signals)
-		case s := <-signals:
-			if isStopSignal(s) {
-				a.stopChild(child, signals)
-				canceled = nil
-				continue
-			}
-			child.signal(s)
-		}
-	}
-}
-
-// stopChild drains the proxy and then sends SIGTERM. A second stop signal skips the wait.
-func (a *agent) stopChild(child *child, signals <-chan os.Signal) {
-	if !a.phase.advance(stopping) {
-		child.signal(syscall.SIGTERM) // repeat the signal
-		return
-	}
-	a.Logger.Info("terminating the proxy", "after", a.DrainDuration)
-	if a.DrainURL != "" {
-		if err := a.post(a.DrainURL); err != nil {
-			a.Logger.Warn("proxy drain failed", "url", a.DrainURL, "error", err)
-		}
-	}
-	wait := time.NewTimer(a.DrainDuration)
-	defer wait.Stop()
-	for waiting := true; waiting; {
-		select {
-		case <-wait.C:
-			waiting = false
-		case <-child.done:
-			return
-		case s := <-signals:
-			if isStopSignal(s) {
-				waiting = false
-			} else {
-				child.signal(s)
-			}
-		}
-	}
-	child.signal(syscall.SIGTERM)
-}

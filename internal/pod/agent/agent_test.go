@@ -231,6 +231,24 @@ func TestTermination(t *testing.T) {
 			t.Errorf("the end of the proxy is not logged: %q", r.out)
 		}
 	})
+	t.Run("a killed proxy that ran is started again", func(t *testing.T) {
+		t.Setenv("AGENT_TEST_MIN_RUN", "0s")
+		p := newPod(t, "good", identity.HandlerOptions{})
+		r := p.start(t, "3")
+		eventually(t, "the proxy starts", func() bool { return r.logged("started") })
+		killed := r.proxyPID(t)
+		syscall.Kill(killed, syscall.SIGKILL)
+		eventually(t, "another proxy starts", func() bool { return r.proxyPID(t) != killed })
+		if _, text := httpGet(t, "http://"+p.listen+"/metrics"); !strings.Contains(text, "anymesh_agent_proxy_restarts_total 1") {
+			t.Errorf("metrics %q", text)
+		}
+		r.cmd.Process.Signal(syscall.SIGUSR1) // forwarded; makes the proxy ready
+		eventually(t, "ready", func() bool { code, _ := httpGet(t, "http://"+p.listen+"/ready"); return code == 200 })
+		r.cmd.Process.Signal(syscall.SIGTERM)
+		if code := r.exitCode(t); code != 3 {
+			t.Errorf("exit code %d, want 3, the code of the proxy: %q", code, r.out)
+		}
+	})
 	t.Run("a killed agent kills the proxy", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
 		r := p.start(t, "0")
@@ -250,17 +268,16 @@ func TestTermination(t *testing.T) {
 	})
 }
 
-// proxyPID returns the process ID that the proxy printed.
-func (r *agentProcess) proxyPID(t *testing.T) int {
+// proxyPID returns the process ID that the last proxy printed.
+func (r *agentProcess) proxyPID(t *testing.T) (pid int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, line := range r.out {
-		var pid int
-		if n, _ := fmt.Sscanf(line, "started %d", &pid); n == 1 {
-			return pid
-		}
+		_, _ = fmt.Sscanf(line, "started %d", &pid) // other lines leave it
 	}
-	t.Fatal("the proxy did not print its process ID")
-	return 0
+	if pid == 0 {
+		t.Fatalf("no process ID in %q", r.out)
+	}
+	return pid
 }

@@ -8,17 +8,19 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // child is the process of the proxy. The kernel kills it when the agent dies.
 type child struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has exited
-	err  error         // error of Wait; valid after done is closed
+	cmd   *exec.Cmd
+	began time.Time
+	done  chan struct{} // closed when the process has exited
+	err   error         // error of Wait; valid after done is closed
 }
 
 func startChild(argv []string) (*child, error) {
-	c := &child{cmd: exec.Command(argv[0], argv[1:]...), done: make(chan struct{})}
+	c := &child{cmd: exec.Command(argv[0], argv[1:]...), began: time.Now(), done: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
@@ -53,23 +55,16 @@ func (c *child) result() error {
 	if !errors.As(c.err, &exit) {
 		return fmt.Errorf("agent: wait for %s: %w", c.cmd.Path, c.err)
 	}
-	if st, ok := exit.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-		return &ExitError{Code: 128 + int(st.Signal())}
+	if signal, killed := c.killedBy(); killed {
+		return &ExitError{Code: 128 + int(signal)}
 	}
 	return &ExitError{Code: exit.ExitCode()}
 }
 
-// logEnd logs the end of a proxy that was not asked to terminate.
-func (a *agent) logEnd(c *child) {
-	if a.phase.get() == stopping {
-		return
-	}
-	state := c.cmd.ProcessState
-	if st, ok := state.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-		a.Logger.Error("the proxy was killed", "signal", st.Signal().String(), "code", 128+int(st.Signal()))
-		return
-	}
-	a.Logger.Error("the proxy exited", "code", state.ExitCode())
+// killedBy returns the signal that ended the process. It must have exited.
+func (c *child) killedBy() (syscall.Signal, bool) {
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return status.Signal(), ok && status.Signaled()
 }
 
 // phase is the lifecycle phase of the agent. It only advances.

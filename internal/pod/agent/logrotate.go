@@ -134,8 +134,8 @@ func (a *agent) prepareAccessLog() (*accessLog, error) {
 }
 
 // watchAccessLog limits the size of the access log while the proxy runs.
-func (a *agent) watchAccessLog(ctx context.Context, l *accessLog, c *child) {
+func (a *agent) watchAccessLog(ctx context.Context, l *accessLog) {
 	if l != nil {
-		l.watch(ctx, func() { c.signal(syscall.SIGUSR1) })
+		l.watch(ctx, func() { a.proxy.Load().signal(syscall.SIGUSR1) })
 	}
 }

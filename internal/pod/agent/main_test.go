@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"anymesh.dev/anymesh/test/poll"
 )
@@ -21,6 +22,9 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("AGENT_TEST_ROLE") {
 	case "agent":
 		os.Setenv("AGENT_TEST_ROLE", "proxy") // role of the child
+		if run, err := time.ParseDuration(os.Getenv("AGENT_TEST_MIN_RUN")); err == nil {
+			minRun = run
+		}
 		cmd := Command()
 		cmd.SetArgs(os.Args[1:])
 		err := cmd.ExecuteContext(context.Background())

@@ -13,6 +13,7 @@ type metrics struct {
 	expiry       prometheus.Gauge
 	probes       *prometheus.CounterVec // kind, result
 	refused      *prometheus.CounterVec // reason
+	restarts     prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -30,12 +31,15 @@ func newMetrics() *metrics {
 			Help: "Probes of the application performed for kubelet, by kind and result: ok, failed.",
 		}, []string{"kind", "result"}),
 	}
+	m.restarts = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "anymesh_agent_proxy_restarts_total", Help: "How often the agent started a proxy again that was killed.",
+	})
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_agent_refused_total",
 		Help: "Connections and requests that the agent refused, by reason: source_connections, source_rate, total_connections, scrapes, " +
 			"header_size, header_timeout, slow_client (the response was not read in time), ready_wait (the proxy was not ready in time), names (too many DNS names wait for their addresses).",
 	}, []string{"reason"})
-	m.registry.MustRegister(m.certificates, m.expiry, m.probes, m.refused,
+	m.registry.MustRegister(m.certificates, m.expiry, m.probes, m.refused, m.restarts,
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{Namespace: "anymesh_agent"}))
 	return m
 }
