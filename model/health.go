@@ -81,6 +81,12 @@ func (b *CircuitBreaker) overflows(p Protocol, open uint32) bool {
 func (v *View) applyHealth(d *Decision) {
 	healthy := len(d.Targets)
 	for _, t := range d.Targets {
+		to, _ := v.Destination(t.Destination)
+		if to.Nowhere() {
+			d.step(t.Origin, "this target does not exist: its share, weight %d, has no endpoint", t.Weight)
+			healthy--
+			continue
+		}
 		if slices.Contains(d.Request.State.Empty, t.Destination) {
 			d.step(t.Origin, "destination %s has no endpoint that is ready", t.Destination)
 			healthy--
@@ -89,7 +95,7 @@ func (v *View) applyHealth(d *Decision) {
 		if !slices.Contains(d.Request.State.Unhealthy, t.Destination) {
 			continue
 		}
-		if to, _ := v.Destination(t.Destination); to.PanicThreshold > 0 {
+		if to.PanicThreshold > 0 {
 			d.step(t.Origin, "destination %s has no healthy endpoint: all of its endpoints are used", t.Destination)
 			continue
 		}

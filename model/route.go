@@ -179,6 +179,11 @@ type Destination struct {
 	Origin         Origin `json:"origin,omitzero"`
 }
 
+// Nowhere reports whether the destination can never have an endpoint. It keeps the share of targets that do not exist.
+func (d Destination) Nowhere() bool {
+	return d.Discovery.Kind == DiscoverInstances && d.Workload == "" && d.Discovery.Group == ""
+}
+
 // DiscoveryKind is the way in which the endpoints of a destination are discovered.
 type DiscoveryKind string
 

@@ -25,6 +25,16 @@ type Admission interface {
 	AdmissionTrial(name string) (client.Object, func() error)
 }
 
+// DeletionWarnings is a dialect that tells who deletes an object of its own kinds which traffic then fails. A deletion
+// is never refused, and does not wait for a control plane that is away.
+type DeletionWarnings interface {
+	Admission
+	// DeletionReads returns an empty object of each kind that WarnOfDeletion reads; none for a kind without warnings.
+	DeletionReads(object client.Object) []client.Object
+	// WarnOfDeletion returns the warnings for the deletion of an object.
+	WarnOfDeletion(object client.Object, c AdmissionContext) []string
+}
+
 // AdmissionContext is the input of admission rules besides the object.
 type AdmissionContext struct {
 	// NamespaceLabels are the labels of the object's namespace; nil for an object without one.

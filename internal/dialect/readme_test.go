@@ -18,18 +18,19 @@ import (
 
 // optional are the optional interfaces.
 var optional = map[string]reflect.Type{
-	"Admission":      reflect.TypeFor[dialect.Admission](),
-	"Checks":         reflect.TypeFor[dialect.Checks](),
-	"Configurable":   reflect.TypeFor[dialect.Configurable](),
-	"Finalizers":     reflect.TypeFor[dialect.Finalizers](),
-	"Injection":      reflect.TypeFor[dialect.Injection](),
-	"Installed":      reflect.TypeFor[dialect.Installed](),
-	"Manifests":      reflect.TypeFor[dialect.Manifests](),
-	"OptionalKinds":  reflect.TypeFor[dialect.OptionalKinds](),
-	"ReadinessGates": reflect.TypeFor[dialect.ReadinessGates](),
-	"ShortNames":     reflect.TypeFor[dialect.ShortNames](),
-	"Statuses":       reflect.TypeFor[dialect.Statuses](),
-	"Transforms":     reflect.TypeFor[dialect.Transforms](),
+	"Admission":        reflect.TypeFor[dialect.Admission](),
+	"Checks":           reflect.TypeFor[dialect.Checks](),
+	"Configurable":     reflect.TypeFor[dialect.Configurable](),
+	"DeletionWarnings": reflect.TypeFor[dialect.DeletionWarnings](),
+	"Finalizers":       reflect.TypeFor[dialect.Finalizers](),
+	"Injection":        reflect.TypeFor[dialect.Injection](),
+	"Installed":        reflect.TypeFor[dialect.Installed](),
+	"Manifests":        reflect.TypeFor[dialect.Manifests](),
+	"OptionalKinds":    reflect.TypeFor[dialect.OptionalKinds](),
+	"ReadinessGates":   reflect.TypeFor[dialect.ReadinessGates](),
+	"ShortNames":       reflect.TypeFor[dialect.ShortNames](),
+	"Statuses":         reflect.TypeFor[dialect.Statuses](),
+	"Transforms":       reflect.TypeFor[dialect.Transforms](),
 }
 
 // contract is an interface of the package: its file and its own methods, in their order.

@@ -2,9 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 // endingMesh has a gateway with a route in each of its two namespaces.
@@ -83,3 +89,51 @@ func waitsFor(t *testing.T, members string) error {
 	}
 	return nil
 }
+
+// leavingNode has a route with two targets.
+const leavingNode = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: leaving}
+spec:
+  podSelector: {matchLabels: {app: leaving}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {dns: {hostname: leaving.colors.svc.cluster.local}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualRouter
+metadata: {namespace: colors, name: leaving}
+spec:
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  routes:
+    - name: all
+      httpRoute:
+        match: {prefix: /}
+        action: {weightedTargets: [{virtualNodeRef: {name: leaving}, weight: 9}, {virtualNodeRef: {name: color-red}, weight: 1}]}
+`
+
+// The deletion of a VirtualNode that a route names warns of it.
+func TestDeletionWarnsOfRoutes(t *testing.T) {
+	apply(t, leavingNode)
+	const warning = "route all of VirtualRouter colors/leaving sends it 9 of 10 requests: they fail from now on; remove the target first"
+	var seen warnings
+	config := rest.CopyConfig(lab.config)
+	config.WarningHandler = &seen
+	kinds, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := kinds.Resource(schema.GroupVersionResource{
+		Group: "appmesh.k8s.aws", Version: "v1beta2", Resource: "virtualnodes"}).Namespace("colors")
+	if err := nodes.Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(seen, warnings{warning}) {
+		t.Errorf("warnings: %q", seen)
+	}
+}
+
+// warnings are the texts of the warnings that an API server sent.
+type warnings []string
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }

@@ -80,6 +80,8 @@ func newFinder(s *engine.State) *finder {
 func (f *finder) receivers(d model.Destination, from string) (all []Receiver, empty bool) {
 	self := Receiver{Workload: model.Key{Mesh: d.Mesh, Name: d.Workload}, Port: d.Port, Share: 1}
 	switch {
+	case d.Nowhere():
+		return nil, true
 	case d.Discovery.Kind == model.DiscoverInstances:
 		all = f.instances(d)
 	case d.Discovery.Kind == model.DiscoverStatic || d.Workload == "":

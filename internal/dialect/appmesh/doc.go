@@ -22,16 +22,17 @@ type Dialect struct{ Settings }
 
 // What the dialect is besides a dialect.
 var (
-	_ dialect.Configurable   = Dialect{}
-	_ dialect.Admission      = Dialect{}
-	_ dialect.Statuses       = Dialect{}
-	_ dialect.Finalizers     = Dialect{}
-	_ dialect.Injection      = Dialect{}
-	_ dialect.ReadinessGates = Dialect{}
-	_ dialect.Transforms     = Dialect{}
-	_ dialect.Checks         = Dialect{}
-	_ dialect.Manifests      = Dialect{}
-	_ dialect.ShortNames     = Dialect{}
+	_ dialect.Configurable     = Dialect{}
+	_ dialect.Admission        = Dialect{}
+	_ dialect.DeletionWarnings = Dialect{}
+	_ dialect.Statuses         = Dialect{}
+	_ dialect.Finalizers       = Dialect{}
+	_ dialect.Injection        = Dialect{}
+	_ dialect.ReadinessGates   = Dialect{}
+	_ dialect.Transforms       = Dialect{}
+	_ dialect.Checks           = Dialect{}
+	_ dialect.Manifests        = Dialect{}
+	_ dialect.ShortNames       = Dialect{}
 )
 
 // Name is the name of the folder.

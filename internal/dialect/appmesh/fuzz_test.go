@@ -68,7 +68,7 @@ func checkModel(t *testing.T, m model.Model) {
 	ix := model.NewIndex(&m)
 	names := map[model.Key]bool{}
 	for _, d := range m.Destinations {
-		if names[d.Key] || d.Port == 0 || d.Discovery.Hostname == "" && d.Discovery.Group == "" {
+		if names[d.Key] || !d.Nowhere() && (d.Port == 0 || d.Discovery.Hostname == "" && d.Discovery.Group == "") {
 			t.Errorf("destination %+v", d)
 		}
 		names[d.Key] = true

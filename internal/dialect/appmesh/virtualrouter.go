@@ -17,6 +17,7 @@ type routerRule struct {
 	nodes   resolver
 	ports   *incremental.Reader[model.Key, nodePort]
 	routers store.Output[model.Key, model.Router]
+	missing store.Output[model.Key, model.Destination]
 }
 
 // addRouters adds the rule for VirtualRouters.
@@ -24,6 +25,7 @@ func (r *rules) addRouters(g *incremental.Graph) {
 	rule := incremental.NewRule(g, api.KindVirtualRouter)
 	eachServed(r, rule, r.routers, &routerRule{
 		r.translator(rule), r.nodes.resolver(rule), incremental.Reads(rule, r.ports), r.out.EmitsRouters(rule),
+		r.out.EmitsDestinations(rule),
 	}, (*routerRule).virtualRouter)
 }
 
@@ -61,7 +63,7 @@ func (t *routerRule) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 		if text := nameError(api.KindVirtualRouter, r.Name); text != "" {
 			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "%s", text)
 		}
-		if route, ok := t.route(m.key.Mesh, at, r); ok && t.hasListener(route, router.Ports) {
+		if route, ok := t.route(m.key, at, r); ok && t.hasListener(route, router.Ports) {
 			t.reportMissingPort(route, router.Ports)
 			routes = append(routes, prioritizedRoute{route, r.Priority})
 		}
@@ -72,7 +74,7 @@ func (t *routerRule) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 
 // route returns the model's route, or reports why there is none. A route with an invalid condition is omitted
 // completely: without the condition it would match other requests.
-func (t *routerRule) route(mesh string, at model.Origin, r api.Route) (model.Route, bool) {
+func (t *routerRule) route(router model.Key, at model.Origin, r api.Route) (model.Route, bool) {
 	count := 0
 	for _, set := range []bool{r.HTTPRoute != nil, r.HTTP2Route != nil, r.GRPCRoute != nil, r.TCPRoute != nil} {
 		if set {
@@ -86,36 +88,36 @@ func (t *routerRule) route(mesh string, at model.Origin, r api.Route) (model.Rou
 	}
 	switch {
 	case r.HTTPRoute != nil:
-		return t.httpRoute(mesh, at.At(t.paths.shared(at.Path+".httpRoute")), r.Name, model.HTTP, r.HTTPRoute)
+		return t.httpRoute(router, at.At(t.paths.shared(at.Path+".httpRoute")), r.Name, model.HTTP, r.HTTPRoute)
 	case r.HTTP2Route != nil:
-		return t.httpRoute(mesh, at.At(t.paths.shared(at.Path+".http2Route")), r.Name, model.HTTP2, r.HTTP2Route)
+		return t.httpRoute(router, at.At(t.paths.shared(at.Path+".http2Route")), r.Name, model.HTTP2, r.HTTP2Route)
 	case r.GRPCRoute != nil:
-		return t.grpcRoute(mesh, at.At(t.paths.shared(at.Path+".grpcRoute")), r.Name, r.GRPCRoute)
+		return t.grpcRoute(router, at.At(t.paths.shared(at.Path+".grpcRoute")), r.Name, r.GRPCRoute)
 	}
-	return t.tcpRoute(mesh, at.At(t.paths.shared(at.Path+".tcpRoute")), r.Name, r.TCPRoute)
+	return t.tcpRoute(router, at.At(t.paths.shared(at.Path+".tcpRoute")), r.Name, r.TCPRoute)
 }
 
-func (t *routerRule) httpRoute(mesh string, at model.Origin, name string, protocol model.Protocol,
+func (t *routerRule) httpRoute(router model.Key, at model.Origin, name string, protocol model.Protocol,
 	r *api.HTTPRoute) (model.Route, bool) {
 	match, port, ok := t.httpMatch(at.At(at.Path+".match"), r.Match)
-	action := t.action(mesh, at.At(at.Path+".action.weightedTargets"), r.Action)
+	action := t.action(router, name, protocol, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Retry, action.Timeouts = t.settings.httpRetry(r.RetryPolicy), requestTimeouts(r.Timeout)
 	return model.Route{Name: name, Port: port, Protocol: protocol, Match: match, Action: action, Origin: at}, ok
 }
 
-func (t *routerRule) grpcRoute(mesh string, at model.Origin, name string, r *api.GRPCRoute) (model.Route, bool) {
+func (t *routerRule) grpcRoute(router model.Key, at model.Origin, name string, r *api.GRPCRoute) (model.Route, bool) {
 	match, port, ok := t.grpcMatch(at.At(at.Path+".match"), r.Match)
-	action := t.action(mesh, at.At(at.Path+".action.weightedTargets"), r.Action)
+	action := t.action(router, name, model.GRPC, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Retry, action.Timeouts = t.settings.grpcRetry(r.RetryPolicy), requestTimeouts(r.Timeout)
 	return model.Route{Name: name, Port: port, Protocol: model.GRPC, Match: match, Action: action, Origin: at}, ok
 }
 
-func (t *routerRule) tcpRoute(mesh string, at model.Origin, name string, r *api.TCPRoute) (model.Route, bool) {
+func (t *routerRule) tcpRoute(router model.Key, at model.Origin, name string, r *api.TCPRoute) (model.Route, bool) {
 	port, ok := uint16(0), true
 	if r.Match != nil {
 		port, ok = t.matchPort(at.At(at.Path+".match.port"), r.Match.Port)
 	}
-	action := t.action(mesh, at.At(at.Path+".action.weightedTargets"), r.Action)
+	action := t.action(router, name, model.TCP, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Timeouts = streamTimeouts(r.Timeout)
 	return model.Route{Name: name, Port: port, Protocol: model.TCP, Action: action, Origin: at}, ok
 }
@@ -144,23 +146,38 @@ func (t *translator) reportMissingPort(r model.Route, ports []model.RouterPort) 
 	}
 }
 
-// action resolves the targets of a route. Targets that do not exist are omitted, and the others share the traffic.
-func (t *routerRule) action(mesh string, at model.Origin, a api.RouteAction) model.Action {
-	var out model.Action
-	var total, remaining int64
+// action resolves the targets of a route. The share of targets that do not exist goes to a destination without
+// endpoints, so that the others keep theirs: a canary does not get the requests of a version that is deleted.
+func (t *routerRule) action(router model.Key, route string, protocol model.Protocol, at model.Origin,
+	a api.RouteAction) (out model.Action) {
+	var existing, missing int64
+	var first model.Origin
 	for i, w := range a.WeightedTargets {
-		total += max(w.Weight, 0)
-		if d, ok := t.target(mesh, at.At(t.paths.shared(fmt.Sprintf("%s[%d]", at.Path, i))), w); ok {
+		at := at.At(t.paths.shared(fmt.Sprintf("%s[%d]", at.Path, i)))
+		if d, ok := t.target(router.Mesh, at, w); ok {
 			out.Destinations = append(out.Destinations, d)
-			remaining += int64(d.Weight)
+			existing += int64(d.Weight)
+		} else if w.Weight > 0 {
+			if missing == 0 {
+				first = at
+			}
+			missing += w.Weight
 		}
 	}
-	if total == 0 {
-		t.report(at, model.CodeZeroWeight,
-			"no target has a weight above 0; the route has no destination")
-	}
-	if remaining == 0 {
+	switch {
+	case existing == 0 && missing == 0:
+		t.report(at, model.CodeZeroWeight, "no target has a weight above 0; the route has no destination")
 		out.Destinations = nil
+	case existing == 0:
+		out.Destinations = nil
+	case missing > 0:
+		d := t.missing.Emit(model.Destination{
+			Key:      model.Key{Mesh: router.Mesh, Name: router.Name + "/" + route + "/missing"},
+			Protocol: protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances}, Origin: first,
+		})
+		out.Destinations = append(out.Destinations, model.WeightedDestination{
+			Destination: d.Name, Weight: uint32(min(missing, math.MaxUint32)), Origin: first,
+		})
 	}
 	return out
 }

@@ -130,7 +130,7 @@ func (w *webhooks) setDefaults(ctx context.Context, stored, object client.Object
 
 func (w *webhooks) validate(_ context.Context, req admission.Request) admission.Response {
 	if req.Operation == admissionv1.Delete {
-		return admission.Allowed("")
+		return admission.Allowed("").WithWarnings(w.deletionWarnings(req)...)
 	}
 	object, err := w.decode(req.Object.Raw, req.Namespace)
 	if err != nil {
@@ -147,6 +147,17 @@ func (w *webhooks) validate(_ context.Context, req admission.Request) admission.
 		return admission.Denied(denial.Error())
 	}
 	return admission.Allowed("").WithWarnings(warnings...)
+}
+
+// deletionWarnings are the warnings for the object that is deleted; none if it cannot be decoded.
+func (w *webhooks) deletionWarnings(req admission.Request) []string {
+	rules, warns := w.rules.(dialect.DeletionWarnings)
+	object, err := w.decode(req.OldObject.Raw, req.Namespace)
+	if !warns || err != nil {
+		return nil
+	}
+	read, _ := w.context(rules.DeletionReads(object), req.Namespace)
+	return rules.WarnOfDeletion(object, read)
 }
 
 // decode decodes an object like the API server: field names are case-sensitive, and duplicates are errors.

@@ -2,13 +2,16 @@ package admission_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
@@ -138,7 +141,41 @@ func TestUnknownFieldsPass(t *testing.T) {
 	}
 }
 
-// The webhooks are not registered for DELETE. If they are called for it, they must not block the deletion.
+// Whoever deletes a VirtualNode learns which routes still send requests to it.
+func TestDeletionWarnings(t *testing.T) {
+	var router api.VirtualRouter
+	if err := yaml.Unmarshal([]byte(`{metadata: {name: color, namespace: a}, spec: {routes: [
+		{name: all, httpRoute: {match: {prefix: /}, action: {weightedTargets: [
+			{virtualNodeRef: {name: red}, weight: 90}, {virtualNodeRef: {name: blue, namespace: b}, weight: 10}]}}},
+		{name: arn, tcpRoute: {action: {weightedTargets: [
+			{virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualNode/red_a", weight: 1}]}}}]}}`), &router); err != nil {
+		t.Fatal(err)
+	}
+	h := server(t, false, &router)
+	for node, want := range map[string][]string{
+		"a/red": {
+			"route all of VirtualRouter a/color sends it 90 of 100 requests: they fail from now on; remove the target first",
+			"route arn of VirtualRouter a/color sends it 1 of 1 requests: they fail from now on; remove the target first",
+		},
+		"b/blue": {
+			"route all of VirtualRouter a/color sends it 10 of 100 requests: they fail from now on; remove the target first",
+		},
+		"a/blue": nil, "b/red": nil,
+	} {
+		namespace, name, _ := strings.Cut(node, "/")
+		body := fmt.Sprintf(`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1",
+			"operation": "DELETE", "namespace": %[1]q, "kind": {"kind": "VirtualNode"}, "oldObject": {"kind": "VirtualNode",
+			"metadata": {"namespace": %[1]q, "name": %[2]q}}}}`, namespace, name)
+		recorder := post(h, "/validate-appmesh-k8s-aws-v1beta2-virtualnode", []byte(body))
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || !review.Response.Allowed ||
+			!slices.Equal(review.Response.Warnings, want) {
+			t.Errorf("%s: %v: %s", node, err, recorder.Body)
+		}
+	}
+}
+
+// Deletions are never refused, also of kinds whose webhooks are not registered for them.
 func TestDeletionsPass(t *testing.T) {
 	for _, verb := range []string{"mutate", "validate"} {
 		body := `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1", "operation": "DELETE",
