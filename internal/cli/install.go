@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/internal/cli/check"
 	"anymesh.dev/anymesh/internal/cli/install"
 	"anymesh.dev/anymesh/internal/identity"
 )
@@ -129,7 +130,11 @@ func installCommand() *cobra.Command {
 				return err
 			}
 			c.Printf("Anymesh is ready in namespace %s.\n", f.namespace)
-			return nil
+			pods, err := check.ForeignAuthority(ctx, &check.Cluster{Client: kube, Namespace: f.namespace})
+			if pods != "" {
+				c.PrintErrln("warning:", pods)
+			}
+			return err
 		},
 	}
 	f.add(c)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -113,26 +114,54 @@ func replaceAuthority(t *testing.T) {
 		!strings.Contains(err.Error(), "--yes") {
 		t.Errorf("--delete-crds without --yes: %s, %v", out, err)
 	}
+	apply(t, agedGateway)
+	waitReady(t, "colors", "deployment/aged")
 	if _, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig, "--delete-authority"); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := kubectl(t.Context(), "get", "namespace", "anymesh-system"); err == nil {
 		t.Errorf("the namespace still exists: %s", out)
 	}
-	if err := installAnymesh(t.Context()); err != nil {
-		t.Fatal(err)
+	out, err := command(t.Context(), "", "sh", "-c", `exec "$0" install --kubeconfig "$1" --set replicas=1 2>&1`,
+		filepath.Join(lab.bin, "anymesh"), lab.kubeconfig)
+	if err != nil || !hasLine(out, "warning: ", "pods trust the authority of an earlier installation", "colors/aged-") {
+		t.Errorf("install: %v, %s", err, out)
 	}
-	if out := checkOutput(t); !strings.Contains(out, "another authority: restart these workloads") {
+	if out := checkOutput(t); !hasLine(out, "another authority: restart these workloads", "colors/aged-") {
 		t.Errorf("check: %s", out)
 	}
-	eventually(t, 30*time.Second, "the agent tells why it cannot connect", func() error {
-		if out := run(t, "-n", "colors", "logs", "deployment/front", "-c", "envoy", "--tail=20"); !strings.Contains(out,
-			"has another authority than this pod trusts") {
-			return errors.New(out)
-		}
-		return nil
-	})
+	for _, deployment := range []string{"front", "aged"} {
+		eventually(t, 30*time.Second, "the agent tells why it cannot connect", func() error {
+			if out := run(t, "-n", "colors", "logs", "deployment/"+deployment, "-c", "envoy",
+				"--tail=20"); !strings.Contains(out, "has another authority than this pod trusts") {
+				return errors.New(out)
+			}
+			return nil
+		})
+	}
 }
+
+// agedGateway is a gateway that was started before the authority is replaced.
+const agedGateway = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualGateway
+metadata: {namespace: colors, name: aged}
+spec:
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: colors}}
+  gatewayRouteSelector: {matchLabels: {gateway: aged}}
+  podSelector: {matchLabels: {app: aged}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: colors, name: aged}
+spec:
+  selector: {matchLabels: {app: aged}}
+  template:
+    metadata: {labels: {app: aged}}
+    spec:
+      containers: [{name: envoy, image: anymesh.dev/envoy, ports: [{containerPort: 8080}]}]
+`
 
 // checkOutput is the output of anymesh check, whatever its exit code.
 func checkOutput(t *testing.T) string {

@@ -179,13 +179,18 @@ func TestBundleValidity(t *testing.T) {
 	}
 }
 
+// agent is the container of a sidecar.
+func agent(env ...corev1.EnvVar) corev1.Container {
+	return corev1.Container{Name: "envoy", Command: []string{"anymesh", "agent"}, Env: env}
+}
+
 // state has two running pods of one workload, one of them without a sidecar, and one terminated pod.
 func state() *engine.State {
 	pod := func(name string, injected bool, phase corev1.PodPhase) *corev1.Pod {
 		p := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
 		p.Name, p.Namespace, p.UID, p.Labels = name, "demo", types.UID("uid of "+name), map[string]string{"app": "a"}
 		if injected {
-			p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}}
+			p.Spec.InitContainers = []corev1.Container{agent()}
 		}
 		return p
 	}
@@ -230,13 +235,15 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 	for name, set := range map[string]func(*corev1.Pod){
 		"in a variable": func(p *corev1.Pod) {
 			p.Annotations = nil
-			p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}, {
-				Name: "envoy", Command: []string{"anymesh", "agent"}, Env: []corev1.EnvVar{{Name: "ANYMESH_FILE_root.pem", Value: root}},
-			}}
+			p.Spec.InitContainers = []corev1.Container{agent(corev1.EnvVar{Name: "ANYMESH_FILE_root.pem", Value: root})}
+		},
+		"of a gateway": func(p *corev1.Pod) {
+			p.Annotations, p.Spec.InitContainers = nil, nil
+			p.Spec.Containers = []corev1.Container{agent(corev1.EnvVar{Name: "ANYMESH_FILE_root.pem", Value: root})}
 		},
 		"in the annotation of older versions": func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"anymesh.dev/file.root.pem": root}
-			p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}}
+			p.Spec.InitContainers = []corev1.Container{agent()}
 		},
 	} {
 		for _, o := range s.Objects {
@@ -250,6 +257,32 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 		}
 		if _, err := missing(s, nil, earlier); err == nil || strings.Contains(err.Error(), "another authority") {
 			t.Errorf("%s: pod of the same authority: %v", name, err)
+		}
+	}
+}
+
+// A pod that hangs while it initializes is listed: its sidecar had the time to connect, or ended before.
+func TestInitializingPodsAreListed(t *testing.T) {
+	running := func(since time.Duration, restarts int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "envoy", RestartCount: restarts, State: corev1.ContainerState{
+			Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-since))}}}
+	}
+	for name, c := range map[string]struct {
+		status corev1.ContainerStatus
+		listed bool
+	}{
+		"not started":            {corev1.ContainerStatus{Name: "envoy"}, false},
+		"started now":            {running(time.Second, 0), false},
+		"started an hour ago":    {running(time.Hour, 0), true},
+		"restarted":              {running(time.Second, 1), true},
+		"another init container": {corev1.ContainerStatus{Name: "migrate", RestartCount: 7}, false},
+	} {
+		p := &corev1.Pod{Status: corev1.PodStatus{
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{c.status},
+		}}
+		p.Spec.InitContainers = []corev1.Container{agent()}
+		if runs(p) != c.listed {
+			t.Errorf("%s: listed %v, want %v", name, !c.listed, c.listed)
 		}
 	}
 }

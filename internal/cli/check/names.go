@@ -12,6 +12,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -31,7 +32,7 @@ func unanswered(s *engine.State) (string, error) {
 	silent := map[model.Key]map[string]string{} // the pods by workload and UID
 	for _, o := range s.Objects {
 		p, is := o.(*corev1.Pod)
-		if !is || !runs(p) || !isInjected(p) {
+		if !is || !runs(p) || inject.Agent(p) == nil {
 			continue
 		}
 		w, member := s.WorkloadOf(string(p.UID))

@@ -24,7 +24,7 @@ func clientPod(name, node string, mode string, injected bool) *corev1.Pod {
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	if injected {
-		p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}}
+		p.Spec.InitContainers = []corev1.Container{agent()}
 		p.Labels[sidecar.UUIDLabel] = name
 	}
 	if mode != "" {

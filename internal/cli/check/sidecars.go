@@ -22,23 +22,30 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// captureContainer is the init container of every injected pod, with any sidecar driver.
-const captureContainer = "proxyinit"
-
 // syncGrace is the time that sidecars have to acknowledge a change during the check.
 const syncGrace = 3 * time.Second
 
-func isInjected(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
-		return c.Name == captureContainer
+// startGrace is the time that a sidecar has to connect after its start, while its pod initializes.
+const startGrace = 30 * time.Second
+
+// runs reports whether a pod runs, or waits for a sidecar that had the time to connect or ended before.
+func runs(p *corev1.Pod) bool {
+	switch {
+	case p.DeletionTimestamp != nil:
+		return false
+	case p.Status.Phase == corev1.PodRunning:
+		return true
+	case p.Status.Phase != corev1.PodPending:
+		return false
+	}
+	agent := inject.Agent(p)
+	return agent != nil && slices.ContainsFunc(p.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == agent.Name &&
+			(c.RestartCount > 0 || c.State.Running != nil && time.Since(c.State.Running.StartedAt.Time) > startGrace)
 	})
 }
 
-func runs(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
-}
-
-// members returns the running pods of workloads, with and without sidecars, as NAMESPACE/NAME by UID.
+// members returns the pods of workloads that run, with and without sidecars, as NAMESPACE/NAME by UID.
 func members(s *engine.State) (with, without map[string]string) {
 	with, without = map[string]string{}, map[string]string{}
 	for _, o := range s.Objects {
@@ -47,7 +54,7 @@ func members(s *engine.State) (with, without map[string]string) {
 			continue
 		}
 		if _, member := s.WorkloadOf(string(p.UID)); member {
-			if isInjected(p) {
+			if inject.Agent(p) != nil {
 				with[string(p.UID)] = p.Namespace + "/" + p.Name
 			} else {
 				without[string(p.UID)] = p.Namespace + "/" + p.Name
@@ -116,16 +123,40 @@ func missing(s *engine.State, all []inspect.Sidecar, current *identity.Bundle) (
 func foreignRoots(s *engine.State, pods map[string]string, current *identity.Bundle) map[string]string {
 	out := map[string]string{}
 	for _, o := range s.Objects {
-		p, is := o.(*corev1.Pod)
-		if !is || pods[string(p.UID)] == "" {
-			continue
-		}
-		injected, err := identity.ParseBundle(inject.Roots(p))
-		if err == nil && !slices.ContainsFunc(injected.Roots(), current.Contains) {
+		if p, is := o.(*corev1.Pod); is && pods[string(p.UID)] != "" && foreign(p, current) {
 			out[string(p.UID)] = pods[string(p.UID)]
 		}
 	}
 	return out
+}
+
+func foreign(p *corev1.Pod, current *identity.Bundle) bool {
+	injected, err := identity.ParseBundle(inject.Roots(p))
+	return err == nil && !slices.ContainsFunc(injected.Roots(), current.Contains)
+}
+
+// ForeignAuthority names the pods of the cluster that trust an authority of an earlier installation only; "" for none.
+// They get no changes.
+func ForeignAuthority(ctx context.Context, c *Cluster) (string, error) {
+	current, err := authority(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	var pods corev1.PodList
+	if err := c.Client.List(ctx, &pods); err != nil {
+		return "", fmt.Errorf("pods that trust another authority: %w", err)
+	}
+	out := map[string]string{}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.DeletionTimestamp == nil && foreign(p, current) {
+			out[string(p.UID)] = p.Namespace + "/" + p.Name
+		}
+	}
+	if len(out) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("%s the authority of an earlier installation, and get no changes; restart their workloads: %s",
+		terminal.Count(len(out), "pod trusts", "pods trust"), some(out)), nil
 }
 
 // synced polls for up to syncGrace, because changes can be in flight.

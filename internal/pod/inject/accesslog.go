@@ -28,8 +28,8 @@ func addAccessLog(pod *corev1.Pod, c *corev1.Container, spec *sidecar.Spec, log 
 	c.Command = slices.Insert(c.Command, slices.Index(c.Command, "--"), flags...)
 }
 
-// agentContainer returns the container of the pod that runs the agent.
-func agentContainer(pod *corev1.Pod) *corev1.Container {
+// Agent returns the container of a pod that runs the agent: its sidecar, or its gateway; nil for a pod without one.
+func Agent(pod *corev1.Pod) *corev1.Container {
 	for _, all := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range all {
 			if hasAgent(&all[i]) {

@@ -40,7 +40,7 @@ func (w *Webhook) bypasses(pod *corev1.Pod, workload model.Workload, o dialect.P
 // alreadyInjected reports whether a pod has the label and the agent of a former injection.
 func alreadyInjected(pod *corev1.Pod) bool {
 	_, labeled := pod.Labels[sidecar.UUIDLabel]
-	return labeled && agentContainer(pod) != nil
+	return labeled && Agent(pod) != nil
 }
 
 // injectedCapture reports whether the capture container of a pod does what that of a former injection does. Other

@@ -36,7 +36,7 @@ func setFiles(c *corev1.Container, files map[string][]byte) error {
 
 // Roots returns the roots that a pod was injected with, in PEM; nil for a pod without a sidecar.
 func Roots(pod *corev1.Pod) []byte {
-	if c := agentContainer(pod); c != nil {
+	if c := Agent(pod); c != nil {
 		for _, e := range c.Env {
 			if e.Name == rootVariable {
 				return []byte(e.Value)

@@ -184,10 +184,10 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
 		return err
 	}
-	if err := setFiles(agentContainer(pod), files); err != nil {
+	if err := setFiles(Agent(pod), files); err != nil {
 		return err
 	}
-	addAccessLog(pod, agentContainer(pod), c.Sidecar, workload.AccessLog)
+	addAccessLog(pod, Agent(pod), c.Sidecar, workload.AccessLog)
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
