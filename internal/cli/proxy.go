@@ -16,8 +16,8 @@ import (
 )
 
 func proxyCommand() *cobra.Command {
-	c := &cobra.Command{Use: "proxy", Short: "Inspect connected sidecars and their configuration"}
-	c.AddCommand(proxyStatusCommand(), proxyConfigCommand())
+	c := &cobra.Command{Use: "proxy", Short: "Inspect connected sidecars, or run the multi-protocol proxy"}
+	c.AddCommand(proxyStatusCommand(), proxyConfigCommand(), proxyRunCommand())
 	return c
 }
 

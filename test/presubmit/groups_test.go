@@ -12,7 +12,7 @@ var groups = []string{
 	"model", "api", "charts", "sidecar",
 	"internal/truncate", "internal/spelling", "internal/ratelimit", "internal/timerslack", "internal/memlimit",
 	"internal/connlimit", "internal/serverlimit", "internal/build", "docs/findings", "internal/identity",
-	"internal/fleet", "internal/aggregate",
+	"internal/fleet", "internal/aggregate", "internal/proxy",
 	"internal/incremental", "internal/store", "internal/gateway", "internal/dialect", "internal/driver", "internal/engine",
 	"internal/delivery", "internal/objects", "internal/pod", "internal/trait",
 	"internal/controlplane", "internal/cli", "program", "cmd",

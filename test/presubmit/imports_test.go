@@ -107,6 +107,31 @@ var mayImport = []rule{
 		"internal/trait", "internal/trait/builtin", "internal/trait/certificate", "internal/trait/issuer",
 		"internal/trait/discovery", "internal/trait/controller", "internal/trait/route", "internal/trait/oam",
 	}},
+	{"internal/proxy/config", nil},
+	{"internal/proxy/http1", nil},
+	{"internal/proxy/rawconn", nil},
+	{"internal/proxy/stream", nil},
+	{"internal/proxy/metadata", []string{"internal/proxy/config"}},
+	{"internal/proxy/predicate", []string{"internal/proxy/metadata"}},
+	{"internal/proxy/cluster", []string{"internal/proxy/config", "internal/proxy/metadata"}},
+	{"internal/proxy/object", []string{
+		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/metadata", "internal/proxy/predicate",
+	}},
+	{"internal/proxy/datagram", []string{"internal/proxy/stream"}},
+	{"internal/proxy/session", []string{
+		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/stream",
+	}},
+	{"internal/proxy/httpforward", []string{
+		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/http1", "internal/proxy/metadata", "internal/proxy/object",
+		"internal/proxy/rawconn", "internal/proxy/stream",
+	}},
+	{"internal/proxy/connect", []string{
+		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/metadata", "internal/proxy/stream",
+	}},
+	{"internal/proxy", []string{
+		"internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/http1", "internal/proxy/httpforward",
+		"internal/proxy/metadata", "internal/proxy/object", "internal/proxy/session", "internal/proxy/stream",
+	}},
 	{"internal/cli/rollout", []string{"internal/truncate"}},
 	{"internal/cli/install", []string{
 		"api/...", "charts", "charts/valuesschema", "internal/dialect", "internal/objects/admission",
@@ -145,7 +170,7 @@ var mayImport = []rule{
 		"internal/pod/inject",
 	}},
 	{"internal/cli", []string{
-		"internal/memlimit", "internal/build", "api/...", "internal/fleet", "internal/aggregate",
+		"internal/memlimit", "internal/build", "api/...", "internal/fleet", "internal/aggregate", "internal/proxy",
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
@@ -154,6 +179,7 @@ var mayImport = []rule{
 	}},
 	{"program", []string{"internal/cli", "internal/dialect/builtin"}},
 	{"cmd/anymesh", []string{"program"}},
+	{"cmd/anymesh-proxy", []string{"internal/proxy"}},
 }
 
 // free are directories without import rules: programs that are not part of the product.

@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+)
+
+// ErrNoEndpoint is the error of a choice among no endpoints.
+var ErrNoEndpoint = errors.New("the cluster has no endpoint")
+
+// Cluster is a service with endpoints. Its methods may be called concurrently, but changes must not overlap.
+type Cluster struct {
+	Name string
+	Spec config.ClusterSpec
+	// Auto tells that the name is generated.
+	Auto         bool
+	LoadBalancer config.LoadBalancer
+	// Sessions counts the sessions or requests that were sent to the cluster, Failed those that got no connection.
+	Sessions, Failed atomic.Uint64
+	// Sent and Received count the data of sessions; that of HTTP requests is not counted.
+	Sent, Received Traffic
+
+	key     metadata.Path
+	current atomic.Pointer[choice]
+	// State is what a pseudo cluster keeps for all of its sessions.
+	State any
+}
+
+// Traffic counts data.
+type Traffic struct{ Bytes, Pieces atomic.Uint64 }
+
+// choice are the endpoints and what a balancer made of them.
+type choice struct {
+	endpoints []*Endpoint
+	balancer
+}
+
+// balancer chooses an endpoint that was not tried; nil if there is none.
+type balancer interface {
+	pick(hash uint64, tried []*Endpoint) *Endpoint
+}
+
+// Endpoint is one address of a cluster.
+type Endpoint struct {
+	Name string
+	Spec config.EndpointSpec
+	// Auto tells that the name is generated.
+	Auto   bool
+	Weight int
+	// Address is host:port, or the path of a unix socket.
+	Address string
+	// Active counts the sessions or requests that use the endpoint now.
+	Active atomic.Int64
+
+	mu     sync.Mutex
+	idle   []io.Closer
+	closed bool
+}
+
+// New returns a cluster without endpoints.
+func New(name string, auto bool, c *config.Cluster) *Cluster {
+	out := &Cluster{Name: name, Spec: c.Spec, Auto: auto, LoadBalancer: c.LoadBalancer, key: metadata.ParsePath(c.LoadBalancer.Key)}
+	out.current.Store(&choice{balancer: list(nil)})
+	return out
+}
+
+// Endpoints returns the endpoints.
+func (c *Cluster) Endpoints() []*Endpoint { return c.current.Load().endpoints }
+
+// SetEndpoints replaces the endpoints.
+func (c *Cluster) SetEndpoints(all []*Endpoint) {
+	c.current.Store(&choice{all, newBalancer(c.LoadBalancer.Policy, all)})
+}
+
+// SetLoadBalancer replaces the policy.
+func (c *Cluster) SetLoadBalancer(l config.LoadBalancer, endpoints []*Endpoint) *Cluster {
+	out := New(c.Name, c.Auto, &config.Cluster{Spec: c.Spec, LoadBalancer: l})
+	out.State = c.State
+	out.SetEndpoints(endpoints)
+	return out
+}
+
+// Pick chooses an endpoint for a session. It prefers endpoints that were not tried before.
+func (c *Cluster) Pick(d metadata.Document, tried []*Endpoint) (*Endpoint, error) {
+	now := c.current.Load()
+	if len(now.endpoints) == 0 {
+		return nil, fmt.Errorf("cluster %q: %w", c.Name, ErrNoEndpoint)
+	}
+	var hash uint64
+	if _, hashes := now.balancer.(hasher); hashes {
+		hash = c.hash(d)
+	}
+	e := now.pick(hash, tried)
+	if e == nil {
+		e = now.pick(hash, nil)
+	}
+	if e == nil {
+		return nil, fmt.Errorf("cluster %q: all endpoints have the weight 0: %w", c.Name, ErrNoEndpoint)
+	}
+	return e, nil
+}
+
+// hash returns the hash of the session's value at the key; a random one if there is none.
+func (c *Cluster) hash(d metadata.Document) uint64 {
+	if len(c.key) == 0 {
+		return rand.Uint64()
+	}
+	v := d.Lookup(c.key)
+	if v.Kind == metadata.Undefined {
+		return rand.Uint64()
+	}
+	var space [64]byte
+	return hashOf(v.Append(space[:0]))
+}
+
+// hashOf is FNV-1a with the final mix of MurmurHash3, because it must be the same in all proxies.
+func hashOf(text []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, b := range text {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// Take returns an idle connection that Put kept; nil if there is none.
+func (e *Endpoint) Take() io.Closer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last := len(e.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	c := e.idle[last]
+	e.idle[last] = nil
+	e.idle = e.idle[:last]
+	return c
+}
+
+// maxIdle limits the idle connections of an endpoint.
+const maxIdle = 1024
+
+// Put keeps an idle connection for the next request. It closes the connection if the endpoint has enough, or was
+// removed.
+func (e *Endpoint) Put(c io.Closer) {
+	e.mu.Lock()
+	full := e.closed || len(e.idle) >= maxIdle
+	if !full {
+		e.idle = append(e.idle, c)
+	}
+	e.mu.Unlock()
+	if full {
+		_ = c.Close() // an idle connection
+	}
+}
+
+// Close closes the idle connections of an endpoint that is removed.
+func (e *Endpoint) Close() {
+	e.mu.Lock()
+	all := e.idle
+	e.idle, e.closed = nil, true
+	e.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close() // an idle connection
+	}
+}
+
+// Expire closes idle connections for which the function returns true.
+func (e *Endpoint) Expire(expired func(io.Closer) bool) {
+	var out []io.Closer
+	e.mu.Lock()
+	e.idle = slices.DeleteFunc(e.idle, func(c io.Closer) bool {
+		if !expired(c) {
+			return false
+		}
+		out = append(out, c)
+		return true
+	})
+	e.mu.Unlock()
+	for _, c := range out {
+		_ = c.Close() // an idle connection
+	}
+}

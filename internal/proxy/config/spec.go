@@ -1,0 +1,145 @@
+package config
+
+// Protocol is the protocol of a listener or a cluster.
+type Protocol string
+
+// The protocols of listeners and clusters, and the pseudo clusters, which connect to nothing.
+const (
+	HTTP             Protocol = "HTTP"
+	WebSocket        Protocol = "WebSocket"
+	TCP              Protocol = "TCP"
+	UDP              Protocol = "UDP"
+	UnixDomainSocket Protocol = "UnixDomainSocket"
+	JSONSocket       Protocol = "JSONSocket"
+	Stdio            Protocol = "Stdio"
+	Echo             Protocol = "Echo"
+	Discard          Protocol = "Discard"
+	Logger           Protocol = "Logger"
+	JSONEncap        Protocol = "JSONEncap"
+	JSONDecap        Protocol = "JSONDecap"
+	Sync             Protocol = "Sync"
+	Metric           Protocol = "Metric"
+	Prometheus       Protocol = "Prometheus"
+	Controller       Protocol = "L7mpController"
+)
+
+// ListenerSpec is the protocol and the address of a listener. Each protocol has some of the fields; others are refused.
+type ListenerSpec struct {
+	// Protocol is HTTP, WebSocket, TCP, UDP, UnixDomainSocket or JSONSocket.
+	Protocol Protocol `json:"protocol"`
+	// Port is the port to listen on, from 1 to 65535.
+	Port int `json:"port,omitempty"`
+	// Address is the IP address to listen on. Default: all addresses; with L7mpController as destination of a rule of
+	// the listener itself, the loopback address.
+	Address string `json:"address,omitempty"`
+	// Filename is the path of the unix socket.
+	Filename string `json:"filename,omitempty"`
+	// Type is stream, datagram or seqpacket, for unix sockets. Default: stream.
+	Type string `json:"type,omitempty"`
+	// Connect restricts a UDP listener to one peer.
+	Connect *ConnectSpec `json:"connect,omitempty"`
+	// Options are settings of UDP listeners.
+	Options *UDPOptions `json:"options,omitempty" alias:"option"`
+	// Transport is the listener below JSONSocket.
+	Transport *ListenerSpec `json:"transport,omitempty" alias:"transport_spec"`
+	// TLS makes the listener terminate TLS.
+	TLS *ListenerTLS `json:"tls,omitempty"`
+	// ProxyProtocol requires a PROXY protocol header (version 1 or 2) before each connection.
+	ProxyProtocol bool `json:"proxy_protocol,omitempty"`
+}
+
+// ConnectSpec is the peer of a UDP listener. With both fields it is connected at once, in singleton mode.
+type ConnectSpec struct {
+	// Address is the IP address of the peer.
+	Address string `json:"address,omitempty"`
+	// Port is the port of the peer.
+	Port int `json:"port,omitempty"`
+}
+
+// UDPOptions are settings of a UDP listener.
+type UDPOptions struct {
+	// Mode is server (a session for each peer) or singleton (one session for the peer in connect, established at once).
+	// Default: singleton if connect has address and port.
+	Mode string `json:"mode,omitempty"`
+	// IdleTimeout ends sessions without packets for this number of milliseconds; 0 never. Default: 60000.
+	IdleTimeout *int `json:"idle_timeout,omitempty"`
+}
+
+// ListenerTLS has the certificate of a listener. Files are read again when they change.
+type ListenerTLS struct {
+	// Certificate is the path of the PEM file with the certificate chain.
+	Certificate string `json:"certificate"`
+	// Key is the path of the PEM file with the private key.
+	Key string `json:"key"`
+	// ClientCA is the path of the PEM file with CAs of client certificates, which are then required.
+	ClientCA string `json:"client_ca,omitempty"`
+	// ALPN are the protocols that are offered.
+	ALPN []string `json:"alpn,omitempty"`
+}
+
+// ClusterSpec is the protocol of a cluster. Each protocol has some of the fields; others are refused.
+type ClusterSpec struct {
+	// Protocol is HTTP, WebSocket, TCP, UDP, UnixDomainSocket or JSONSocket, or a pseudo cluster: Echo, Discard, Stdio,
+	// Logger, JSONEncap, JSONDecap, Sync, Metric, Prometheus or L7mpController.
+	Protocol Protocol `json:"protocol"`
+	// Port is the port of all endpoints that have none of their own.
+	Port int `json:"port,omitempty"`
+	// Bind is the local address of connections.
+	Bind *ConnectSpec `json:"bind,omitempty"`
+	// Type is stream, datagram or seqpacket, for unix sockets. Default: stream.
+	Type string `json:"type,omitempty"`
+	// Filename is the path of a unix socket, if the cluster has no endpoints.
+	Filename string `json:"filename,omitempty"`
+	// Transport is the cluster below JSONSocket.
+	Transport *ClusterSpec `json:"transport,omitempty" alias:"transport_spec"`
+	// Header says what JSONSocket sends before the data.
+	Header []HeaderRule `json:"header,omitempty"`
+	// LogFile is the file of a Logger; "-" is standard output. Default: "-".
+	LogFile string `json:"log_file,omitempty"`
+	// LogPrefix begins each line of a Logger.
+	LogPrefix string `json:"log_prefix,omitempty"`
+	// Query is the JSON pointer to the label of a Sync cluster: sessions with equal labels receive each other's data.
+	Query string `json:"query,omitempty"`
+	// TLS makes the cluster originate TLS.
+	TLS *ClusterTLS `json:"tls,omitempty"`
+	// ProxyProtocol is the version of the PROXY protocol header (1 or 2) that is sent before each connection.
+	ProxyProtocol int `json:"proxy_protocol,omitempty"`
+}
+
+// HeaderRule puts one value into the header of JSONSocket: exactly one of path and set.
+type HeaderRule struct {
+	// Path copies metadata of the session.
+	Path *HeaderPath `json:"path,omitempty"`
+	// Set is a constant.
+	Set *HeaderSet `json:"set,omitempty"`
+}
+
+// HeaderPath copies metadata: a JSON pointer, or one for the source and one for the header.
+type HeaderPath struct {
+	// From is the JSON pointer into the metadata.
+	From string `json:"from"`
+	// To is the JSON pointer into the header. Default: "/".
+	To string `json:"to,omitempty"`
+}
+
+// HeaderSet is a constant in the header.
+type HeaderSet struct {
+	// Key is the JSON pointer into the header.
+	Key string `json:"key"`
+	// Value is the value, of any type.
+	Value any `json:"value"`
+}
+
+// ClusterTLS has the settings of TLS connections to endpoints. Files are read again when they change.
+type ClusterTLS struct {
+	// CA is the path of the PEM file with the CAs of endpoints. Default: those of the system.
+	CA string `json:"ca,omitempty"`
+	// ServerName is the name that is sent (SNI) and that the certificate must have. Default: the address.
+	ServerName string `json:"server_name,omitempty"`
+	// Certificate is the path of the PEM file with the client certificate.
+	Certificate string `json:"certificate,omitempty"`
+	// Key is the path of the PEM file with its private key.
+	Key string `json:"key,omitempty"`
+	// ALPN are the protocols that are offered.
+	ALPN []string `json:"alpn,omitempty"`
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Config is the whole configuration of a proxy. All objects refer to each other by name, or hold another object inline.
+type Config struct {
+	// Admin has the settings of the process.
+	Admin *Admin `json:"admin,omitempty"`
+	// Listeners are the sockets that accept connections.
+	Listeners []Listener `json:"listeners,omitempty"`
+	// Clusters are the services that connections are forwarded to.
+	Clusters []Cluster `json:"clusters,omitempty"`
+	// RuleLists are named lists of rules that listeners and other rules share.
+	RuleLists []RuleList `json:"rulelists,omitempty"`
+	// Rules are rules that several rule lists share.
+	Rules []Rule `json:"rules,omitempty"`
+	// Routes are routes that several rules share.
+	Routes []Route `json:"routes,omitempty"`
+}
+
+// Admin has the settings of the process.
+type Admin struct {
+	// LogLevel is silly, verbose, info, notice, warn, error or silent. Default: info.
+	LogLevel string `json:"log_level,omitempty"`
+	// LogFile is stdout, stderr or a path. Default: stderr.
+	LogFile string `json:"log_file,omitempty"`
+	// Strict is accepted for compatibility: objects are always checked completely.
+	Strict bool `json:"strict,omitempty"`
+}
+
+// Listener is a socket whose connections become sessions.
+type Listener struct {
+	// Name is unique among listeners, without white space.
+	Name string `json:"name"`
+	// Spec is the protocol and the address.
+	Spec ListenerSpec `json:"spec"`
+	// Rules is the name of a rule list, or the rules themselves.
+	Rules RulesRef `json:"rules"`
+	// Options are settings of its sessions.
+	Options ListenerOptions `json:"options"`
+}
+
+// ListenerOptions are settings of the sessions of a listener.
+type ListenerOptions struct {
+	// Track is the number of seconds that an ended session stays in the list of sessions.
+	Track int `json:"track"`
+}
+
+// Cluster is a service: the protocol, its endpoints, and how one of them is chosen.
+type Cluster struct {
+	// Name is unique among clusters, without white space.
+	Name string `json:"name,omitempty"`
+	// Spec is the protocol and the port.
+	Spec ClusterSpec `json:"spec"`
+	// Endpoints are the addresses of the service. Pseudo clusters, such as Echo, have none.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
+	// LoadBalancer chooses the endpoint of a session.
+	LoadBalancer LoadBalancer `json:"loadbalancer,omitzero"`
+}
+
+// Endpoint is one address of a cluster.
+type Endpoint struct {
+	// Name is unique among endpoints, without white space.
+	Name string `json:"name,omitempty"`
+	// Spec is the address.
+	Spec EndpointSpec `json:"spec"`
+	// Weight is the share of the endpoint among those of its cluster, from 0 to 1000000. Default: 1.
+	Weight *int `json:"weight,omitempty"`
+}
+
+// EndpointSpec is the address of an endpoint.
+type EndpointSpec struct {
+	// Address is an IP address, a host name, or the path of a unix socket.
+	Address string `json:"address,omitempty"`
+	// Filename is another name of address, for unix sockets.
+	Filename string `json:"filename,omitempty"`
+	// Port replaces the port of the cluster.
+	Port int `json:"port,omitempty"`
+	// Weight is another place for the weight of the endpoint.
+	Weight *int `json:"weight,omitempty"`
+}
+
+// LoadBalancer is the policy of a cluster.
+type LoadBalancer struct {
+	// Policy is one of Trivial (the first endpoint), RoundRobin, EqualRoundRobin, Random, LeastRequest, HashRing,
+	// ConsistentHash and Maglev. Default: Trivial with one endpoint, else RoundRobin.
+	Policy Policy `json:"policy,omitempty"`
+	// Key is the JSON pointer into the metadata of a session whose value is hashed. Sessions without a value go to
+	// endpoints at random.
+	Key string `json:"key,omitempty"`
+}
+
+// RuleList is a named list of rules: the first that matches a session is applied.
+type RuleList struct {
+	// Name is unique among rule lists, without white space.
+	Name string `json:"name"`
+	// Rules are names of rules, or rules.
+	Rules []RuleRef `json:"rules"`
+}
+
+// Rule is a condition and an action.
+type Rule struct {
+	// Name is unique among rules, without white space.
+	Name string `json:"name,omitempty"`
+	// Match is a JSON predicate on the metadata of a session. A string, or no value, matches all sessions.
+	Match any `json:"match,omitempty"`
+	// Action is what happens with sessions that match.
+	Action Action `json:"action"`
+}
+
+// Action is what happens with a session. With apply, rewrite and route have no effect and are refused.
+type Action struct {
+	// Rewrite changes the metadata of the session.
+	Rewrite []Rewrite `json:"rewrite,omitempty"`
+	// Route is the name of a route, or a route.
+	Route *RouteRef `json:"route,omitempty"`
+	// Apply is the name of a rule list that decides instead of this one.
+	Apply string `json:"apply,omitempty"`
+}
+
+// Rewrite sets one value in the metadata of a session.
+type Rewrite struct {
+	// Path is a JSON pointer. Objects on the way are created. "/" is all metadata.
+	Path string `json:"path"`
+	// Value is the new value, of any type.
+	Value any `json:"value"`
+}
+
+// Route says where a session goes.
+type Route struct {
+	// Name is unique among routes, without white space.
+	Name string `json:"name,omitempty"`
+	// Destination is the name of a cluster, or a cluster. "cluster" is another name of this field.
+	Destination ClusterRef `json:"destination" alias:"cluster"`
+	// Ingress are clusters that data passes through on the way to the destination.
+	Ingress []ClusterRef `json:"ingress,omitempty"`
+	// Egress are clusters that data passes through on the way back.
+	Egress []ClusterRef `json:"egress,omitempty"`
+	// Retry says when a connection is tried again.
+	Retry Retry `json:"retry,omitzero"`
+}
+
+// Retry says when and how often a connection of a session is tried again.
+type Retry struct {
+	// RetryOn is never, connect-failure, disconnect or always. Default: never.
+	RetryOn RetryOn `json:"retry_on,omitempty"`
+	// NumRetries is the number of retries after the first attempt, from 0 to 1000000. Default: 1.
+	NumRetries *int `json:"num_retries,omitempty"`
+	// Timeout limits an attempt, and is the pause before the next one, in milliseconds. Default: 2000.
+	Timeout *int `json:"timeout,omitempty"`
+}
+
+// RetryOn is the condition of a retry.
+type RetryOn string
+
+// The conditions of retries.
+const (
+	RetryNever          RetryOn = "never"
+	RetryConnectFailure RetryOn = "connect-failure"
+	RetryDisconnect     RetryOn = "disconnect"
+	RetryAlways         RetryOn = "always"
+)
+
+// Connect reports whether failed connection attempts are retried.
+func (r Retry) Connect() bool { return r.RetryOn == RetryConnectFailure || r.RetryOn == RetryAlways }
+
+// Disconnect reports whether connections that ended are established again.
+func (r Retry) Disconnect() bool { return r.RetryOn == RetryDisconnect || r.RetryOn == RetryAlways }
+
+// Retries returns the number of retries.
+func (r Retry) Retries() int {
+	if r.NumRetries == nil {
+		return 1
+	}
+	return *r.NumRetries
+}
+
+// Pause returns the limit of an attempt, which is also the pause after it.
+func (r Retry) Pause() time.Duration {
+	if r.Timeout == nil {
+		return 2 * time.Second
+	}
+	return time.Duration(*r.Timeout) * time.Millisecond
+}
+
+// Policy is a way to choose an endpoint.
+type Policy string
+
+// The policies of load balancers. EqualRoundRobin ignores weights. ConsistentHash is another name of HashRing.
+const (
+	Trivial         Policy = "Trivial"
+	RoundRobin      Policy = "RoundRobin"
+	EqualRoundRobin Policy = "EqualRoundRobin"
+	Random          Policy = "Random"
+	LeastRequest    Policy = "LeastRequest"
+	HashRing        Policy = "HashRing"
+	ConsistentHash  Policy = "ConsistentHash"
+	Maglev          Policy = "Maglev"
+)
+
+// EffectiveWeight returns the weight of an endpoint, from one of its two places.
+func (e *Endpoint) EffectiveWeight() int {
+	switch {
+	case e.Weight != nil:
+		return *e.Weight
+	case e.Spec.Weight != nil:
+		return *e.Spec.Weight
+	}
+	return 1
+}
+
+// Copy returns a deep copy of a value of JSON: nil, bool, number, string, []any or map[string]any.
+func Copy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = Copy(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = Copy(value)
+		}
+		return out
+	}
+	return v
+}
+
+// String returns the object as JSON.
+func (c *Config) String() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err.Error() // values of JSON can be encoded
+	}
+	return string(text)
+}

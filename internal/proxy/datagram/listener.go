@@ -1,0 +1,245 @@
+package datagram
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/stream"
+)
+
+// Listener is a UDP socket with a stream for each peer.
+type Listener struct {
+	// Accept serves a new peer in a goroutine of its own.
+	Accept func(*Peer)
+	// Idle ends streams without packets for this time; 0 never.
+	Idle time.Duration
+	// Only has the address and port of the only peers that are served; both may be unset.
+	Only netip.AddrPort
+	// Dropped counts packets that did not fit into the queue of their stream.
+	Dropped atomic.Uint64
+
+	conn *net.UDPConn
+	now  atomic.Int64 // ticks
+
+	mu    sync.Mutex
+	peers map[netip.AddrPort]*Peer
+}
+
+// Listen binds a socket. It is an error if the port is in use.
+func (l *Listener) Listen(ctx context.Context, address string) error {
+	conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address)
+	if err != nil {
+		return err
+	}
+	l.conn, l.peers = conn.(*net.UDPConn), map[netip.AddrPort]*Peer{}
+	_ = l.conn.SetReadBuffer(socketBuffer)  // the system has a limit of its own
+	_ = l.conn.SetWriteBuffer(socketBuffer) // as above
+	return nil
+}
+
+// socketBuffer is the size of the buffers of a listener's socket, in bytes.
+const socketBuffer = 4 << 20
+
+// Addr returns the local address.
+func (l *Listener) Addr() netip.AddrPort { return l.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+// Close closes the socket and all streams.
+func (l *Listener) Close() {
+	_ = l.conn.Close() // interrupts Serve
+	l.mu.Lock()
+	all := make([]*Peer, 0, len(l.peers))
+	for _, p := range l.peers {
+		all = append(all, p)
+	}
+	l.mu.Unlock()
+	for _, p := range all {
+		_ = p.Close() // it has no error
+	}
+}
+
+// Open returns the stream of a peer, which may have sent nothing yet. It is new if it did not exist.
+func (l *Listener) Open(addr netip.AddrPort) (p *Peer, isNew bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p = l.peers[addr]; p != nil {
+		return p, false
+	}
+	p = newPeer(l, addr)
+	l.peers[addr] = p
+	return p, true
+}
+
+// allowed reports whether packets of a peer are served.
+func (l *Listener) allowed(addr netip.AddrPort) bool {
+	return (!l.Only.Addr().IsValid() || l.Only.Addr() == addr.Addr()) && (l.Only.Port() == 0 || l.Only.Port() == addr.Port())
+}
+
+// Serve receives packets until the socket is closed.
+func (l *Listener) Serve() {
+	if l.Idle > 0 {
+		stop := make(chan struct{})
+		defer close(stop)
+		go l.expire(stop)
+	}
+	in := newBatch(l.conn)
+	for {
+		n, err := in.receive()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		for i := 0; i < n; i++ {
+			addr := in.addr(i)
+			addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+			if !l.allowed(addr) {
+				continue
+			}
+			p, isNew := l.Open(addr)
+			for !p.push(in.message(i)) { // it was closed in this moment
+				l.forget(p)
+				p, isNew = l.Open(addr)
+			}
+			if isNew {
+				go l.Accept(p)
+			}
+		}
+		in.done(l)
+	}
+}
+
+// ticksPerIdle is the number of ticks in the idle time.
+const ticksPerIdle = 8
+
+// expire closes streams without packets.
+func (l *Listener) expire(stop chan struct{}) {
+	tick := time.NewTicker(max(l.Idle/ticksPerIdle, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		now := l.now.Add(1)
+		var over []*Peer
+		l.mu.Lock()
+		for _, p := range l.peers {
+			if now-p.used.Load() > ticksPerIdle {
+				over = append(over, p)
+			}
+		}
+		l.mu.Unlock()
+		for _, p := range over {
+			if p.expire(now) {
+				l.forget(p)
+			}
+		}
+	}
+}
+
+// Peer is the stream of one peer.
+type Peer struct {
+	l    *Listener
+	addr netip.AddrPort
+	used atomic.Int64 // the tick of the last packet
+
+	mu     sync.Mutex
+	ready  sync.Cond
+	queue  [][]byte
+	closed bool
+}
+
+// maxQueue limits the packets that wait for the session of a peer.
+const maxQueue = 1024
+
+func newPeer(l *Listener, addr netip.AddrPort) *Peer {
+	p := &Peer{l: l, addr: addr}
+	p.ready.L = &p.mu
+	p.used.Store(l.now.Load())
+	return p
+}
+
+// Addr returns the address of the peer.
+func (p *Peer) Addr() netip.AddrPort { return p.addr }
+
+// expire closes the stream if it is idle.
+func (p *Peer) expire(now int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now-p.used.Load() <= ticksPerIdle || len(p.queue) > 0 {
+		return false
+	}
+	p.closed = true
+	p.ready.Broadcast()
+	return true
+}
+
+// push hands a packet to the session. It returns false if the stream is closed.
+func (p *Peer) push(message []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used.Store(p.l.now.Load())
+	switch {
+	case p.closed:
+		return false
+	case len(p.queue) >= maxQueue:
+		p.l.Dropped.Add(1)
+	default:
+		p.queue = append(p.queue, append(make([]byte, 0, len(message)), message...))
+		p.ready.Signal()
+	}
+	return true
+}
+
+// Read implements stream.Stream.
+func (p *Peer) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.queue) == 0 {
+		if p.closed {
+			return 0, net.ErrClosed
+		}
+		p.ready.Wait()
+	}
+	n := copy(b, p.queue[0])
+	p.queue[0] = nil
+	if p.queue = p.queue[1:]; len(p.queue) == 0 {
+		p.queue = nil
+	}
+	return n, nil
+}
+
+// Write implements stream.Stream.
+func (p *Peer) Write(b []byte) (int, error) {
+	p.used.Store(p.l.now.Load())
+	return writeMessage(b, func() (int, error) { return p.l.conn.WriteToUDPAddrPort(b, p.addr) })
+}
+
+// CloseWrite implements stream.Stream.
+func (p *Peer) CloseWrite() error { return stream.ErrNoHalfClose }
+
+// Close implements stream.Stream. The next packet of the peer makes a new stream.
+func (p *Peer) Close() error {
+	p.l.forget(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.ready.Broadcast()
+	return nil
+}
+
+// forget makes the next packet of the peer start a new stream.
+func (l *Listener) forget(p *Peer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.peers[p.addr] == p {
+		delete(l.peers, p.addr)
+	}
+}
+
+// Messages implements stream.Stream.
+func (p *Peer) Messages() bool { return true }

@@ -1,0 +1,201 @@
+package proxy_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// pause is between two polls.
+func pause() { time.Sleep(5 * time.Millisecond) }
+
+// httpServer returns the port of a server.
+func httpServer(t testing.TB, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return portOf(s.Listener.Addr())
+}
+
+const httpConfig = `
+listeners:
+- name: in
+  spec: {protocol: HTTP, port: $IN, address: 127.0.0.1}
+  rules:
+  - match: {op: starts, path: /HTTP/url/path, value: /a}
+    action: {route: {destination: a, retry: {retry_on: always, num_retries: 2, timeout: 1000}}}
+  - match: {op: test, path: /HTTP/headers/x-to, value: b}
+    action:
+      rewrite: [{path: /HTTP/headers/x-new, value: "1"}, {path: /HTTP/url/path, value: /rewritten}]
+      route: {destination: b}
+clusters:
+- {name: a, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}
+- {name: b, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}
+`
+
+func startHTTP(t testing.TB, h http.HandlerFunc) string {
+	t.Helper()
+	server := httpServer(t, h)
+	return "http://" + start(t, fmt.Sprintf(httpConfig, server, server), "IN")["IN"]
+}
+
+func do(t testing.TB, r *http.Request) (*http.Response, string) {
+	t.Helper()
+	response, err := (&http.Client{Timeout: patience}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func request(t testing.TB, method, url string, body io.Reader, fields ...string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, ": ")
+		r.Header.Add(name, value)
+	}
+	return r
+}
+
+// Rules choose the cluster; rewrites change what is forwarded; without a rule the answer is 404.
+func TestHTTPRouting(t *testing.T) {
+	url := startHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s", r.Method, r.RequestURI, r.Header.Get("X-New"))
+	})
+	for _, c := range []struct{ path, field, want string }{
+		{"/a/b?c=d", "x: y", "200 GET /a/b?c=d "},
+		{"/b", "X-To: b", "200 GET /rewritten 1"},
+		{"/b", "X-To: c", "404 No route for session"},
+	} {
+		response, body := do(t, request(t, "GET", url+c.path, nil, c.field))
+		if got := fmt.Sprint(response.StatusCode, " ", body); !strings.Contains(strings.Replace(got, "{\n", "", 1), c.want) &&
+			!(response.StatusCode == 404 && strings.Contains(body, "No route for session")) {
+			t.Errorf("%s: got %q, want %q", c.path, got, c.want)
+		}
+	}
+}
+
+// Bodies of all sizes and framings arrive unchanged, in both directions.
+func TestHTTPBodies(t *testing.T) {
+	url := startHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Header.Get("X-Sized") != "" {
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		}
+		w.Header().Set("X-Method", r.Method)
+		_, _ = w.Write(body)
+	})
+	for _, size := range []int{0, 1, 1000, 16 << 10, 40 << 10, 300 << 10, 5 << 20} {
+		sent := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
+		for _, sized := range []string{"X-Sized: 1", "X-Other: 1"} {
+			for name, body := range map[string]io.Reader{"sized": bytes.NewReader(sent), "chunked": struct{ io.Reader }{bytes.NewReader(sent)}} {
+				response, got := do(t, request(t, "POST", url+"/a", body, sized))
+				if response.StatusCode != 200 || got != string(sent) {
+					t.Errorf("%d bytes, %s, %s: got status %d and %d bytes", size, name, sized, response.StatusCode, len(got))
+				}
+			}
+		}
+	}
+	response, _ := do(t, request(t, "HEAD", url+"/a", nil))
+	if response.Header.Get("X-Method") != "HEAD" {
+		t.Errorf("HEAD: got %v", response.Header)
+	}
+}
+
+// A request and its response move at the same time.
+func TestHTTPFullDuplex(t *testing.T) {
+	url := startHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		_ = c.Flush()
+		b := make([]byte, 100)
+		for {
+			n, err := r.Body.Read(b)
+			_, _ = w.Write(b[:n])
+			_ = c.Flush()
+			if err != nil {
+				return
+			}
+		}
+	})
+	in, out := io.Pipe()
+	response, err := (&http.Client{Timeout: patience}).Do(request(t, "POST", url+"/a", in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	for i := range 10 {
+		text := fmt.Sprint(i)
+		_, _ = io.WriteString(out, text)
+		b := make([]byte, len(text))
+		if _, err := io.ReadFull(response.Body, b); err != nil || string(b) != text {
+			t.Fatalf("got %q, error %v", b, err)
+		}
+	}
+	_ = out.Close()
+	if rest, err := io.ReadAll(response.Body); len(rest) > 0 || err != nil {
+		t.Errorf("got %q, error %v", rest, err)
+	}
+}
+
+// An idle connection that the server has closed costs no request; neither does a server that resets once.
+func TestHTTPRetry(t *testing.T) {
+	var requests atomic.Int32
+	url := startHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1); r.URL.Path == "/a/reset" && r.Header.Get("X-Seen") == "" && requests.Load()%2 == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		if r.URL.Path == "/a/close" {
+			w.Header().Set("Connection", "close")
+		}
+		fmt.Fprint(w, "ok")
+	})
+	for range 20 {
+		for _, path := range []string{"/a/close", "/a", "/a/reset"} {
+			if response, body := do(t, request(t, "GET", url+path, nil)); body != "ok" {
+				t.Errorf("%s: got %d %s", path, response.StatusCode, body)
+			}
+		}
+	}
+	// A request that is not idempotent is not sent twice.
+	requests.Store(0)
+	if response, _ := do(t, request(t, "POST", url+"/a/reset", strings.NewReader("x"))); response.StatusCode != 502 || requests.Load() != 1 {
+		t.Errorf("POST: got status %d after %d requests", response.StatusCode, requests.Load())
+	}
+}
+
+// Each kind of failure has a status of its own.
+func TestHTTPFailures(t *testing.T) {
+	text := `
+listeners:
+- name: in
+  spec: {protocol: HTTP, port: $IN, address: 127.0.0.1}
+  rules:
+  - {match: {op: test, path: /HTTP/url/path, value: /refused}, action: {route: {destination: {spec: {protocol: HTTP, port: $DEAD}, endpoints: [{spec: {address: 127.0.0.1}}]}}}}
+  - {match: {op: test, path: /HTTP/url/path, value: /empty}, action: {route: {destination: {spec: {protocol: HTTP, port: 1}}}}}
+  - {match: {op: test, path: /HTTP/url/path, value: /missing}, action: {route: {destination: nothing}}}
+  - {match: {op: test, path: /HTTP/url/path, value: /route}, action: {route: nothing}}
+`
+	url := "http://" + start(t, text, "IN", "DEAD")["IN"]
+	for path, want := range map[string]int{"/refused": 502, "/empty": 503, "/missing": 503, "/route": 404, "/": 404} {
+		response, body := do(t, request(t, "GET", url+path, nil))
+		if response.StatusCode != want || !strings.Contains(body, fmt.Sprintf(`"status": %d`, want)) {
+			t.Errorf("%s: got %d %s", path, response.StatusCode, body)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package httpforward
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/http1"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+	"anymesh.dev/anymesh/internal/proxy/object"
+	"anymesh.dev/anymesh/internal/proxy/rawconn"
+)
+
+// bufferSize is the size of the buffers that idle connections do not keep.
+const bufferSize = 16 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+
+// conn is the connection of a client.
+type conn struct {
+	s      *Server
+	client net.Conn
+	raw    *rawconn.Conn // the client; nil if it is no plain socket
+	tcp    *net.TCPConn  // the client; nil if it has another protocol
+	base   map[string]any
+
+	in   *[]byte // input; nil while there is none
+	r, w int     // the unread part of the input
+	// out is the head of the request to the endpoint, with a small body after it; reply is that of the response.
+	out, reply []byte
+	attempt    attempt
+	sending    sync.WaitGroup // the goroutine that sends a body uses the input
+
+	request  http1.Request
+	response http1.Response
+	status   int // of the response; 0 before it is known
+	started  bool
+	unread   bool // the body of the request was not read to its end
+
+	until    atomic.Int64 // when the phase must end, in seconds of the server's clock; 0: never
+	busy     atomic.Bool
+	upstream atomic.Pointer[upstream]
+}
+
+func (c *conn) limit(d time.Duration) {
+	if d == 0 {
+		c.until.Store(0)
+		return
+	}
+	c.until.Store(c.s.clock.Load() + int64(d/time.Second) + 1)
+}
+
+// interrupt ends the connection; the goroutine that serves it sees errors.
+func (c *conn) interrupt() {
+	_ = c.client.Close() // twice is harmless
+	if u := c.upstream.Load(); u != nil {
+		_ = u.Close() // twice is harmless
+	}
+}
+
+func (c *conn) releaseInput() {
+	if c.in != nil {
+		if len(*c.in) == bufferSize {
+			buffers.Put(c.in)
+		}
+		c.in, c.r, c.w = nil, 0, 0
+	}
+}
+
+// serve serves requests until the connection ends.
+func (c *conn) serve() {
+	for {
+		if err := c.readHead(); err != nil {
+			var refused *http1.Error
+			if errors.As(err, &refused) {
+				c.s.Stats.Requests.Add(1)
+				c.unread, c.status, c.started = true, 0, false
+				c.respond(refused.Status, refused.Text)
+				c.s.Stats.done(refused.Status, 0)
+			}
+			return
+		}
+		c.busy.Store(true)
+		begun := time.Now()
+		c.s.Stats.Requests.Add(1)
+		c.status, c.started, c.unread = 0, false, false
+		c.limit(c.s.Timeouts.Stall)
+		keep := c.handle()
+		c.s.Stats.done(c.status, time.Since(begun))
+		c.busy.Store(false)
+		if !keep || c.request.Close || c.unread || c.s.draining.Load() {
+			return
+		}
+	}
+}
+
+// readHead reads the head of the next request.
+func (c *conn) readHead() error {
+	if c.r == c.w {
+		c.releaseInput()
+		c.limit(c.s.Timeouts.Idle)
+		if err := c.readFirst(); err != nil {
+			return err
+		}
+	}
+	c.limit(c.s.Timeouts.Head)
+	for seen := 0; ; {
+		size, err := c.request.Parse((*c.in)[c.r:c.w], seen, c.s.Limits)
+		if err != nil {
+			return err
+		}
+		if size > 0 {
+			c.r += size
+			return nil
+		}
+		seen = c.w - c.r
+		if err := c.readMore(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *conn) readFirst() (err error) {
+	if c.raw != nil {
+		c.in, c.w, err = c.raw.ReadPooled(&buffers)
+		return err
+	}
+	c.in = buffers.Get().(*[]byte)
+	c.w, err = c.client.Read(*c.in)
+	return err
+}
+
+// readMore reads more input of the same message. The input moves to the start of the buffer, or to a larger one.
+func (c *conn) readMore() error {
+	switch {
+	case c.r > 0:
+		c.w = copy(*c.in, (*c.in)[c.r:c.w])
+		c.r = 0
+	case c.w == len(*c.in):
+		larger := make([]byte, 2*len(*c.in))
+		c.w = copy(larger, *c.in)
+		if len(*c.in) == bufferSize {
+			buffers.Put(c.in)
+		}
+		c.in = &larger
+	}
+	n, err := c.client.Read((*c.in)[c.w:])
+	c.w += n
+	return err
+}
+
+// handle serves a request. It returns false if the connection must end.
+func (c *conn) handle() bool {
+	route, rule, err := object.Lookup(c.s.Rules, c)
+	if err != nil {
+		return c.fail(404, err.Error())
+	}
+	var meta *metadata.Tree
+	if len(rule.Rewrite) > 0 {
+		tree := c.Tree()
+		if err := rule.ApplyRewrites(&tree); err != nil {
+			return c.fail(500, err.Error())
+		}
+		meta = &tree
+	}
+	dest := route.Destination.Get()
+	if dest == nil || dest.Spec.Protocol != "HTTP" || len(route.Ingress)+len(route.Egress) > 0 {
+		if meta == nil {
+			tree := c.Tree()
+			meta = &tree
+		}
+		return c.handOver(route, rule, meta)
+	}
+	return c.forward(route, dest, meta)
+}

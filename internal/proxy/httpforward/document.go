@@ -1,0 +1,119 @@
+package httpforward
+
+import (
+	"bytes"
+	"strings"
+	"unsafe"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+)
+
+// text returns a string that is valid as long as the head of the request.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// Lookup implements metadata.Document. Values of the request refer to its head.
+func (c *conn) Lookup(p metadata.Path) metadata.Value {
+	if len(p) < 2 || p[0] != "HTTP" {
+		if len(p) == 0 || p[0] == "HTTP" {
+			return c.Tree().Lookup(p)
+		}
+		return metadata.At(c.base, p)
+	}
+	switch p[1] {
+	case "method":
+		return leaf(p[2:], text(c.request.Method))
+	case "version":
+		return leaf(p[2:], version(c.request.Minor))
+	case "headers":
+		if len(p) == 2 {
+			return metadata.Of(c.headers())
+		}
+		value, has := c.header(p[2])
+		if !has {
+			return metadata.Value{}
+		}
+		return leaf(p[3:], value)
+	case "url":
+		if len(p) == 2 {
+			return metadata.Of(c.url())
+		}
+		switch p[2] {
+		case "path", "url", "href":
+			return leaf(p[3:], text(c.request.Target))
+		case "query":
+			_, query, has := bytes.Cut(c.request.Target, []byte{'?'})
+			if !has {
+				return metadata.Of(nil)
+			}
+			return leaf(p[3:], text(query))
+		case "protocol", "host", "port":
+			return leaf(p[3:], "")
+		}
+	}
+	return metadata.Value{}
+}
+
+// leaf returns a string, which has nothing below it.
+func leaf(rest metadata.Path, s string) metadata.Value {
+	if len(rest) > 0 {
+		return metadata.Value{}
+	}
+	return metadata.Text(s)
+}
+
+func version(minor int) string {
+	if minor == 0 {
+		return "1.0"
+	}
+	return "1.1"
+}
+
+// header returns the value of a field by its name in lower case. The values of a repeated field are joined.
+func (c *conn) header(name string) (value string, has bool) {
+	for i := range c.request.Fields {
+		f := &c.request.Fields[i]
+		if !bytes.EqualFold(f.Name, unsafe.Slice(unsafe.StringData(name), len(name))) {
+			continue
+		}
+		if has {
+			value += ", " + text(f.Value)
+			continue
+		}
+		value, has = text(f.Value), true
+	}
+	return value, has
+}
+
+// Tree implements metadata.Document.
+func (c *conn) Tree() metadata.Tree {
+	root := config.Copy(c.base).(map[string]any)
+	root["HTTP"] = map[string]any{
+		"version": version(c.request.Minor), "method": string(c.request.Method), "url": c.url(), "headers": c.headers(),
+	}
+	return metadata.Tree{Root: root}
+}
+
+func (c *conn) url() map[string]any {
+	target := string(c.request.Target)
+	url := map[string]any{
+		"url": target, "href": target, "protocol": "", "host": "", "port": "", "path": target, "query": nil,
+	}
+	if _, query, has := strings.Cut(target, "?"); has {
+		url["query"] = query
+	}
+	return url
+}
+
+func (c *conn) headers() map[string]any {
+	all := map[string]any{}
+	for _, f := range c.request.Fields {
+		name := strings.ToLower(string(f.Name))
+		if before, has := all[name]; has {
+			all[name] = before.(string) + ", " + string(f.Value)
+		} else {
+			all[name] = string(f.Value)
+		}
+	}
+	return all
+}

@@ -1,0 +1,249 @@
+package httpforward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/http1"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+	"anymesh.dev/anymesh/internal/proxy/object"
+)
+
+// attempt is the state of one request over its attempts.
+type attempt struct {
+	route *object.Route
+	dest  *cluster.Cluster
+	doc   metadata.Document
+	// whole tells that the body is empty or in the input, so that the request can be sent again.
+	whole bool
+	// once tells that the request must not be sent twice, because its method is not idempotent.
+	once bool
+	// fresh asks for a new connection, because an idle one was closed by the endpoint.
+	fresh bool
+	tried []*cluster.Endpoint
+	sent  bool // a part of the request was sent
+	body  chan error
+}
+
+// forward sends the request to an endpoint of the destination, and the response to the client. Meta is the metadata
+// after rewrites; nil if there are none.
+func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadata.Tree) bool {
+	a := &c.attempt
+	*a = attempt{route: route, dest: dest, doc: c, once: !idempotent(c.request.Method), tried: a.tried[:0]}
+	if meta != nil {
+		a.doc = meta
+	}
+	a.whole = !c.request.Chunked && c.request.Length <= int64(c.w-c.r)
+	if err := c.writeRequest(meta); err != nil {
+		return c.fail(500, err.Error())
+	}
+	head := len(c.out)
+	if a.whole && c.request.Length > 0 {
+		c.out = append(c.out, (*c.in)[c.r:c.r+int(c.request.Length)]...)
+		c.r += int(c.request.Length)
+	}
+	dest.Sessions.Add(1)
+	retries := 0
+	for {
+		err := c.try(a, head)
+		if err == nil {
+			return true
+		}
+		if c.started || errors.Is(err, errClient) {
+			return false
+		}
+		if a.fresh {
+			continue // the endpoint had closed an idle connection; this is no failure of the endpoint
+		}
+		if retries >= route.Retry.Retries() || !a.mayRetry() {
+			dest.Failed.Add(1)
+			return c.fail(statusOf(err), err.Error())
+		}
+		retries++
+		c.s.Stats.Retries.Add(1)
+		if len(a.tried) >= len(dest.Endpoints()) && !c.pause(route.Retry.Pause()) {
+			return false
+		}
+	}
+}
+
+// mayRetry reports whether the route allows another attempt in the current state.
+func (a *attempt) mayRetry() bool {
+	if !a.sent {
+		return a.route.Retry.Connect()
+	}
+	return a.route.Retry.Disconnect() && a.whole && !a.once
+}
+
+// idempotent reports whether a request with a method may be sent twice: RFC 9110, 9.2.2.
+func idempotent(method []byte) bool {
+	switch string(method) {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
+
+// pause waits before another attempt, when all endpoints were tried.
+func (c *conn) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.s.Done:
+		return false
+	}
+}
+
+// errClient is the error of a client that is gone.
+var errClient = errors.New("the client is gone")
+
+func statusOf(err error) int {
+	refused := (*badBody)(nil)
+	switch {
+	case errors.As(err, &refused):
+		return 400
+	case errors.Is(err, cluster.ErrNoEndpoint):
+		return 503
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return 504
+	}
+	return 502
+}
+
+// try makes one attempt. The output of the connection is the head, and the body if the request is whole.
+func (c *conn) try(a *attempt, head int) error {
+	e, err := a.dest.Pick(a.doc, a.tried)
+	if err != nil {
+		return err
+	}
+	fresh := a.fresh
+	a.fresh, a.sent = false, false
+	if !fresh {
+		a.tried = append(a.tried, e)
+	}
+	u, err := c.connect(a, e, fresh)
+	if err != nil {
+		return err
+	}
+	e.Active.Add(1)
+	c.upstream.Store(u)
+	in := reader{upstream: u}
+	defer func() {
+		c.upstream.Store(nil)
+		e.Active.Add(-1)
+		leftover := len(in.unread()) > 0
+		in.release()
+		if u.closed || leftover {
+			_ = u.Close() // the response was read, or the endpoint is at fault
+			return
+		}
+		u.used = true
+		e.Put(u)
+	}()
+	a.sent = true
+	if !a.whole {
+		if err := c.startBody(a, u, head); err != nil {
+			u.closed = true
+			return err
+		}
+	} else if _, err := u.Write(c.out); err != nil {
+		u.closed = true
+		a.fresh = u.used && !a.once
+		return err
+	}
+	err = c.answer(a, &in)
+	if err != nil {
+		u.closed = true
+		a.fresh = u.used && !in.received && a.whole && !a.once && !fresh
+		if a.body != nil {
+			c.unread = true
+			select {
+			case sent := <-a.body:
+				if refused := (*badBody)(nil); errors.As(sent, &refused) {
+					return refused
+				}
+			default:
+			}
+		}
+	} else if a.body != nil && !c.bodySent(a) {
+		c.unread, u.closed = true, true
+	}
+	return err
+}
+
+// linger is how long the rest of a body is forwarded after the response.
+const linger = time.Second
+
+// bodySent reports whether the whole body was sent.
+func (c *conn) bodySent(a *attempt) bool {
+	limit := time.NewTimer(linger)
+	defer limit.Stop()
+	select {
+	case err := <-a.body:
+		return err == nil
+	case <-limit.C:
+		return false
+	}
+}
+
+// answer reads the response and sends it to the client.
+func (c *conn) answer(a *attempt, in *reader) error {
+	for interim := 0; ; interim++ {
+		if err := c.readResponse(in); err != nil {
+			return err
+		}
+		status := c.response.Status
+		if status == 101 {
+			return c.tunnel(in)
+		}
+		if status >= 200 {
+			break
+		}
+		if interim == maxInterim {
+			return &http1.Error{Status: 502, Text: "the endpoint sends too many interim responses"}
+		}
+		if status == 100 || c.request.Minor == 0 {
+			continue // the client has its own 100 Continue
+		}
+		c.writeInterim()
+		if _, err := c.client.Write(c.reply); err != nil {
+			return errClient
+		}
+	}
+	return c.sendResponse(in)
+}
+
+// maxInterim limits the interim responses (1xx) to a request.
+const maxInterim = 16
+
+// responseLimits are those of endpoints.
+var responseLimits = http1.Limits{Head: 256 << 10, Fields: 500}
+
+// readResponse reads the head of a response.
+func (c *conn) readResponse(in *reader) error {
+	for seen := 0; ; {
+		if data := in.unread(); len(data) > seen {
+			size, err := c.response.Parse(data, seen, responseLimits)
+			if err != nil {
+				return err
+			}
+			if size > 0 {
+				in.r += size
+				return nil
+			}
+			seen = len(data)
+		}
+		if err := in.fill(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return errors.New("the endpoint closed the connection before its response")
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package httpforward
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/http1"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+	"anymesh.dev/anymesh/internal/proxy/object"
+	"anymesh.dev/anymesh/internal/proxy/rawconn"
+)
+
+// Handler serves requests whose destination is no HTTP cluster, or that pass through other clusters on the way.
+type Handler interface {
+	// Serve serves a request as a session. The exchange has one response. The metadata is a copy.
+	Serve(x *Exchange, route *object.Route, rule *object.Rule, meta *metadata.Tree)
+}
+
+// Dialer connects to endpoints.
+type Dialer interface {
+	// Dial connects to an endpoint of an HTTP cluster.
+	Dial(ctx context.Context, c *cluster.Cluster, e *cluster.Endpoint, d metadata.Document) (net.Conn, error)
+}
+
+// Timeouts limit the phases of a connection. They are checked once a second.
+type Timeouts struct {
+	// Idle limits the time between requests, Head the time for a head, Stall the time without progress of a request.
+	Idle, Head, Stall time.Duration
+}
+
+// DefaultTimeouts are the timeouts of listeners.
+var DefaultTimeouts = Timeouts{Idle: 5 * time.Minute, Head: 10 * time.Second, Stall: 5 * time.Minute}
+
+// Server serves the connections of one listener.
+type Server struct {
+	Rules    *object.Slot[object.RuleList]
+	Handler  Handler
+	Dialer   Dialer
+	Limits   http1.Limits
+	Timeouts Timeouts
+	Stats    Stats
+	// Done is closed at the end of the server.
+	Done <-chan struct{}
+
+	clock    atomic.Int64 // seconds since the start
+	draining atomic.Bool
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+}
+
+// Serve serves a connection until its end. The base is the metadata of the connection.
+func (s *Server) Serve(nc net.Conn, base map[string]any) {
+	c := &conn{s: s, client: nc, base: base}
+	if raw, is := rawconn.New(nc); is {
+		c.raw, c.client = raw, raw
+	}
+	c.tcp, _ = nc.(*net.TCPConn)
+	s.mu.Lock()
+	if s.conns == nil {
+		s.conns = map[*conn]struct{}{}
+	}
+	s.conns[c] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		_ = c.client.Close() // all was written
+		c.sending.Wait()
+		c.releaseInput()
+	}()
+	c.serve()
+}
+
+// Run closes connections whose time is over, until the context ends. Then it closes all.
+func (s *Server) Run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.each(func(c *conn) { c.interrupt() })
+			return
+		case <-tick.C:
+		}
+		now := s.clock.Add(1)
+		s.each(func(c *conn) {
+			if until := c.until.Load(); until != 0 && now > until {
+				c.interrupt()
+			}
+		})
+	}
+}
+
+// Drain makes the server close connections after their current request, and idle ones at once.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.each(func(c *conn) {
+		if !c.busy.Load() {
+			c.interrupt()
+		}
+	})
+}
+
+func (s *Server) each(do func(*conn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		do(c)
+	}
+}
+
+// Stats counts what a server does.
+type Stats struct {
+	Requests atomic.Uint64
+	// Responses counts responses by the first digit of the status; the first counts requests that were aborted.
+	Responses [6]atomic.Uint64
+	// Retries counts further attempts.
+	Retries atomic.Uint64
+	// Latency counts requests by duration; Buckets has the upper bounds. The last one has none.
+	Latency [len(Buckets) + 1]atomic.Uint64
+	// Nanoseconds is the sum of all durations.
+	Nanoseconds atomic.Uint64
+}
+
+// Buckets are the upper bounds of durations.
+var Buckets = [...]time.Duration{
+	500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond,
+	25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+}
+
+func (s *Stats) done(status int, took time.Duration) {
+	s.Responses[status/100].Add(1)
+	i := 0
+	for i < len(Buckets) && took > Buckets[i] {
+		i++
+	}
+	s.Latency[i].Add(1)
+	s.Nanoseconds.Add(uint64(took))
+}

@@ -1,0 +1,144 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+
+	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/config"
+)
+
+// change makes a plan and applies it if it has no error.
+func (s *Store) change(what string, make func(p *plan) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.plan()
+	if err := make(p); err != nil {
+		return fmt.Errorf("Cannot add %s: %w", what, err)
+	}
+	p.commit()
+	return nil
+}
+
+// AddCluster adds a cluster with its endpoints.
+func (s *Store) AddCluster(c config.Cluster) error {
+	return s.change("cluster", func(p *plan) error { return p.addCluster(c.Name, false, c) })
+}
+
+// AddRuleList adds a rule list with its inline rules.
+func (s *Store) AddRuleList(l config.RuleList) error {
+	return s.change("rulelist", func(p *plan) error { return p.addRuleList(l.Name, false, l.Rules) })
+}
+
+// AddRule adds a rule with its inline route.
+func (s *Store) AddRule(r config.Rule) error {
+	return s.change("rule", func(p *plan) error { return p.addRule(r.Name, false, r) })
+}
+
+// AddRoute adds a route with its inline clusters.
+func (s *Store) AddRoute(r config.Route) error {
+	return s.change("route", func(p *plan) error { return p.addRoute(r.Name, false, r) })
+}
+
+// AddRules returns the rule list of a listener: it adds inline rules as a rule list with a generated name.
+func (s *Store) AddRules(listener string, r config.RulesRef) (*Slot[RuleList], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Name != "" {
+		return s.ruleLists.use(r.Name), nil
+	}
+	p := s.plan()
+	name := p.name(listener, "RuleList", p.hasRuleList)
+	if err := p.addRuleList(name, true, r.Inline); err != nil {
+		return nil, err
+	}
+	p.commit()
+	return s.ruleLists.use(name), nil
+}
+
+// ReleaseRules ends the reference of a listener to its rule list, and removes the rule list if its name is generated
+// and it has no other reference.
+func (s *Store) ReleaseRules(slot *Slot[RuleList]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := slot.Get()
+	s.ruleLists.release(slot)
+	if l != nil && l.Auto && slot.uses == 0 {
+		s.removeRuleList(l, true)
+	}
+}
+
+// AddEndpoint adds an endpoint to a cluster.
+func (s *Store) AddEndpoint(name string, e config.Endpoint) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.clusters.get(name)
+	if c == nil {
+		return fmt.Errorf("Cannot add endpoint: Unknown cluster %q", name)
+	}
+	if s.endpoints[e.Name] != nil {
+		return fmt.Errorf("Cannot add endpoint: %w", duplicate("EndPoint", e.Name))
+	}
+	if c.Spec.Protocol.Pseudo() {
+		return fmt.Errorf("Cannot add endpoint: clusters of protocol %s have no endpoints", c.Spec.Protocol)
+	}
+	if err := (&config.Cluster{Spec: c.Spec}).CheckEndpoint(&e); err != nil {
+		return fmt.Errorf("Cannot add endpoint: %w", err)
+	}
+	c.SetEndpoints(append(slices.Clone(c.Endpoints()), s.plan().endpoint(c, e)))
+	return nil
+}
+
+// Cluster returns a cluster; nil if there is none of this name.
+func (s *Store) Cluster(name string) *cluster.Cluster {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clusters.get(name)
+}
+
+// removeRuleList removes a rule list and, if recursive, those of its rules whose names are generated.
+func (s *Store) removeRuleList(l *RuleList, recursive bool) {
+	s.ruleLists.unset(l.Name)
+	for _, slot := range l.Rules {
+		r := slot.Get()
+		s.rules.release(slot)
+		if recursive && r != nil && r.Auto && slot.uses == 0 {
+			s.removeRule(r, true)
+		}
+	}
+}
+
+// removeRule removes a rule and, if recursive, its route if the name is generated.
+func (s *Store) removeRule(r *Rule, recursive bool) {
+	s.rules.unset(r.Name)
+	s.ruleLists.release(r.Apply)
+	if r.Route == nil {
+		return
+	}
+	route := r.Route.Get()
+	s.routes.release(r.Route)
+	if recursive && route != nil && route.Auto && r.Route.uses == 0 {
+		s.removeRoute(route, true)
+	}
+}
+
+// removeRoute removes a route and, if recursive, those of its clusters whose names are generated.
+func (s *Store) removeRoute(r *Route, recursive bool) {
+	s.routes.unset(r.Name)
+	for _, slot := range slices.Concat([]*Slot[cluster.Cluster]{r.Destination}, r.Ingress, r.Egress) {
+		c := slot.Get()
+		s.clusters.release(slot)
+		if recursive && c != nil && c.Auto && slot.uses == 0 {
+			s.removeCluster(c)
+		}
+	}
+}
+
+// removeCluster removes a cluster with its endpoints.
+func (s *Store) removeCluster(c *cluster.Cluster) {
+	s.clusters.unset(c.Name)
+	for _, e := range c.Endpoints() {
+		delete(s.endpoints, e.Name)
+		e.Close()
+	}
+}

@@ -1,0 +1,108 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+	"anymesh.dev/anymesh/internal/proxy/predicate"
+)
+
+// RuleList is a list of rules. It is not changed: a change makes a new one.
+type RuleList struct {
+	Name  string
+	Auto  bool // the name is generated
+	Rules []*Slot[Rule]
+}
+
+// Rule is a condition and an action.
+type Rule struct {
+	Name    string
+	Auto    bool
+	Match   any // as configured
+	matches predicate.Predicate
+	Rewrite []config.Rewrite
+	paths   []metadata.Path
+	Route   *Slot[Route]
+	Apply   *Slot[RuleList]
+}
+
+// Route says where a session goes.
+type Route struct {
+	Name            string
+	Auto            bool
+	Destination     *Slot[cluster.Cluster]
+	Ingress, Egress []*Slot[cluster.Cluster]
+	Retry           config.Retry
+}
+
+// Store holds all objects. Reading of sessions takes no lock.
+type Store struct {
+	mu        sync.Mutex
+	ruleLists table[RuleList]
+	rules     table[Rule]
+	routes    table[Route]
+	clusters  table[cluster.Cluster]
+	endpoints map[string]*cluster.Cluster // by name of the endpoint
+	counters  map[string]int              // of generated names, by class
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store {
+	return &Store{
+		ruleLists: table[RuleList]{}, rules: table[Rule]{}, routes: table[Route]{}, clusters: table[cluster.Cluster]{},
+		endpoints: map[string]*cluster.Cluster{}, counters: map[string]int{},
+	}
+}
+
+// ErrNoRoute is the error of a lookup for which no rule with an existing route matches.
+var ErrNoRoute = errors.New("No route for session")
+
+// maxApply limits how often rules apply other rule lists in one lookup.
+const maxApply = 64
+
+// Lookup returns the route of a session, and the rule that chose it.
+func Lookup(list *Slot[RuleList], d metadata.Document) (*Route, *Rule, error) {
+	for range maxApply {
+		l := list.Get()
+		if l == nil {
+			return nil, nil, fmt.Errorf("%w: rule list %q does not exist", ErrNoRoute, list.Name)
+		}
+		rule := l.match(d)
+		switch {
+		case rule == nil:
+			return nil, nil, ErrNoRoute
+		case rule.Apply != nil:
+			list = rule.Apply
+			continue
+		}
+		route := rule.Route.Get()
+		if route == nil {
+			return nil, nil, fmt.Errorf("%w: route %q does not exist", ErrNoRoute, rule.Route.Name)
+		}
+		return route, rule, nil
+	}
+	return nil, nil, fmt.Errorf("%w: more than %d rule lists apply each other", ErrNoRoute, maxApply)
+}
+
+func (l *RuleList) match(d metadata.Document) *Rule {
+	for _, slot := range l.Rules {
+		if r := slot.Get(); r != nil && r.matches(d) {
+			return r
+		}
+	}
+	return nil
+}
+
+// ApplyRewrites applies the rewrites of a rule.
+func (r *Rule) ApplyRewrites(t *metadata.Tree) error {
+	for i, w := range r.Rewrite {
+		if err := t.Set(r.paths[i], w.Value); err != nil {
+			return fmt.Errorf("rewrite of rule %q: %w", r.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/object"
+	"anymesh.dev/anymesh/internal/proxy/stream"
+)
+
+// lateData is how long data is awaited from a connection that could not be told that no more data comes.
+const lateData = 2 * time.Second
+
+// run runs the session until its end.
+func (s *Session) run(ctx context.Context) {
+	route, err := s.lookup()
+	if err != nil {
+		s.fail(404, err)
+		return
+	}
+	s.event("LOOKUP SUCCESS", "", nil)
+	s.prepare(route)
+	if err := s.connect(ctx); err != nil {
+		s.fail(statusOf(err), err)
+		return
+	}
+	if s.Ready != nil {
+		if err := s.Ready(); err != nil {
+			s.event("ERROR", err.Error(), nil)
+			s.closeAll()
+			return
+		}
+	}
+	s.setStatus(statusConnected)
+	s.event("CONNECT", "", nil)
+	err = s.move(ctx)
+	s.setStatus(statusFinalizing)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		s.event("ERROR", err.Error(), nil)
+	}
+	s.event("END", "", nil)
+}
+
+// lookup returns the route, and applies the rewrites of the rule.
+func (s *Session) lookup() (*object.Route, error) {
+	if s.Source.Route != nil {
+		return s.Source.Route, nil
+	}
+	route, rule, err := object.Lookup(s.Rules, s.Meta)
+	if err != nil {
+		return nil, err
+	}
+	return route, rule.ApplyRewrites(s.Meta)
+}
+
+// prepare makes the stages of the route.
+func (s *Session) prepare(route *object.Route) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.route = route
+	add := func(role string, slot *object.Slot[cluster.Cluster]) {
+		s.stages = append(s.stages, &stage{session: s, role: role, slot: slot, retry: route.Retry, status: statusInit})
+	}
+	add(roleDestination, route.Destination)
+	for _, slot := range route.Ingress {
+		add(roleIngress, slot)
+	}
+	for _, slot := range route.Egress {
+		add(roleEgress, slot)
+	}
+}
+
+// connect connects all stages at once.
+func (s *Session) connect(ctx context.Context) error {
+	if len(s.stages) == 1 {
+		return s.stages[0].connect(ctx, s.route.Retry.Connect(), s.route.Retry.Retries())
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for _, g := range s.stages {
+		all.Go(func() {
+			if err := g.connect(ctx, s.route.Retry.Connect(), s.route.Retry.Retries()); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// fail tells the client that there is no connection.
+func (s *Session) fail(status int, err error) {
+	s.event("ERROR", err.Error(), nil)
+	if s.Fail != nil {
+		s.Fail(status, err.Error())
+	}
+	s.closeAll()
+	s.event("END", "", nil)
+}
+
+func (s *Session) closeAll() {
+	_ = s.source.stream.Close() // the session has ended
+	for _, g := range s.stages {
+		g.close()
+	}
+}
+
+// move moves data between neighbors of both chains. It returns when both directions have ended, or at the first error.
+func (s *Session) move(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, s.closeAll)
+	defer stop()
+	chain := []*stage{s.source}
+	for _, g := range s.stages[1:] {
+		if g.role == roleIngress {
+			chain = append(chain, g)
+		}
+	}
+	chain = append(chain, s.stages[0])
+	for _, g := range s.stages[1:] {
+		if g.role == roleEgress {
+			chain = append(chain, g)
+		}
+	}
+	chain = append(chain, s.source)
+	var all sync.WaitGroup
+	for i, to := range chain[1:] {
+		from := chain[i]
+		pump := func() {
+			if err := s.pump(ctx, to, from); err != nil {
+				cancel(err)
+			}
+		}
+		if i == len(chain)-2 {
+			pump()
+			continue
+		}
+		all.Go(pump)
+	}
+	all.Wait()
+	err := context.Cause(ctx)
+	s.closeAll()
+	return err
+}
+
+// pump moves data from one stage to the next one, and then tells that one that no more data comes.
+func (s *Session) pump(ctx context.Context, to, from *stage) error {
+	count := func(bytes int) {
+		s.moved.Add(1)
+		from.count(bytes, false)
+		to.count(bytes, true)
+	}
+	err := stream.Copy(to.side(), from.side(), count)
+	if err != nil {
+		return err
+	}
+	switch err = to.side().CloseWrite(); {
+	case !errors.Is(err, stream.ErrNoHalfClose):
+		return err
+	case to == s.source:
+		return io.EOF // the client cannot learn that nothing comes any more, but its next message starts a session
+	}
+	return s.awaitIdle(ctx)
+}
+
+// awaitIdle returns when no data moved for a while.
+func (s *Session) awaitIdle(ctx context.Context) error {
+	tick := time.NewTicker(lateData)
+	defer tick.Stop()
+	for before := s.moved.Load(); ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		now := s.moved.Load()
+		if now == before {
+			return io.EOF
+		}
+		before = now
+	}
+}

@@ -1,0 +1,115 @@
+package stream
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// MaxMessage is the maximum size of a message in bytes.
+const MaxMessage = 65535
+
+// ErrTooLong is the error of a message that does not fit.
+var ErrTooLong = errors.New("the message is too long")
+
+// Stream is one side of a session. Reads must not overlap, nor writes.
+type Stream interface {
+	// Read reads bytes, or one message. The buffer for messages has at least MaxMessage bytes. The error of the end of
+	// data is io.EOF.
+	Read(p []byte) (int, error)
+	// Write writes bytes, or one message.
+	Write(p []byte) (int, error)
+	// CloseWrite tells the other side that no more data comes. Streams without this end as a whole, with ErrNoHalfClose.
+	CloseWrite() error
+	// Close ends the stream and interrupts reads and writes.
+	Close() error
+	// Messages reports whether reads and writes have boundaries.
+	Messages() bool
+}
+
+// ErrNoHalfClose is the error of CloseWrite on streams whose protocol cannot say that one direction has ended.
+var ErrNoHalfClose = errors.New("the protocol has no half-close")
+
+// buffers are for copies. A buffer has room for every message.
+var buffers = sync.Pool{New: func() any { b := make([]byte, MaxMessage+1); return &b }}
+
+// Copy moves data until EOF, and returns the first error that is not EOF. Counters are called for each piece.
+func Copy(to, from Stream, count func(bytes int)) error {
+	if a, b := tcpOf(to), tcpOf(from); a != nil && b != nil {
+		return splice(a, b, count)
+	}
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	for {
+		n, err := from.Read(*buffer)
+		if n > 0 || err == nil && from.Messages() {
+			count(n)
+			if _, err := to.Write((*buffer)[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// splice moves data in the kernel, where it has a call for that.
+func splice(to, from *net.TCPConn, count func(int)) error {
+	for {
+		// A call moves what is there, up to this size, so that counters are current.
+		n, err := to.ReadFrom(io.LimitReader(from, 16<<20))
+		count(int(n))
+		if err != nil || n < 16<<20 {
+			return err
+		}
+	}
+}
+
+// Conn is a byte stream of a connection.
+type Conn struct{ net.Conn }
+
+// Messages implements Stream.
+func (Conn) Messages() bool { return false }
+
+// CloseWrite implements Stream.
+func (c Conn) CloseWrite() error {
+	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
+		return half.CloseWrite()
+	}
+	return ErrNoHalfClose
+}
+
+// tcpOf returns the TCP connection of a stream; nil if it has another protocol.
+func tcpOf(s Stream) *net.TCPConn {
+	c, is := s.(Conn)
+	if !is {
+		return nil
+	}
+	tcp, is := c.Conn.(*net.TCPConn)
+	if !is {
+		return nil
+	}
+	return tcp
+}
+
+// Join moves data in both directions, with half-close, until both have ended, or one has an error. Then it closes both.
+func Join(a, b Stream) {
+	done := make(chan struct{})
+	one := func(to, from Stream) {
+		if err := errors.Join(Copy(to, from, func(int) {}), to.CloseWrite()); err != nil {
+			_, _ = a.Close(), b.Close() // ends the other direction
+		}
+	}
+	go func() {
+		defer close(done)
+		one(a, b)
+	}()
+	one(b, a)
+	<-done
+	_, _ = a.Close(), b.Close() // all was written
+}
