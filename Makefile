@@ -24,12 +24,14 @@ help: ## print this list
 compile = COUNT="go list -C $(or $(5),.) -deps $(4)" hack/progress.sh "building $(1)" go build -C $(or $(5),.) -v $(3) -o $(2) $(4)
 
 .PHONY: build
-build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
+build: $(BIN)/anymesh $(BIN)/anymesh-proxy $(BIN)/colors ## build anymesh, its proxy and the example's program
 
 # Go itself knows what is up to date.
-.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker
+.PHONY: $(BIN)/anymesh $(BIN)/anymesh-proxy $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker
 $(BIN)/anymesh:
 	@$(call compile,anymesh,$@,$(RELEASE),./cmd/anymesh)
+$(BIN)/anymesh-proxy:
+	@$(call compile,the multi-protocol proxy,$@,$(RELEASE),./cmd/anymesh-proxy)
 $(BIN)/colors:
 	@$(call compile,the example's program,$@,,./examples/colors/app)
 
@@ -154,6 +156,11 @@ bench-push: ## what a push costs our gRPC server, and grpc-go beside it (a minut
 .PHONY: bench-envoy
 bench-envoy: envoy ## what a weight shift costs twenty Envoys, and how fast it takes effect (minutes; root)
 	@for e in $(BIN)/envoy $(BIN)/envoy-1.36; do go run ./bench/envoy --envoy $$e; done
+
+.PHONY: bench-proxy
+bench-proxy: envoy $(BIN)/anymesh-proxy ## the multi-protocol proxy beside HAProxy, nginx and Envoy (2 minutes; two cores)
+	@hack/proxies.sh $(CACHE)/proxies
+	@go run ./bench/proxy --bin $(BIN) --peers $(CACHE)/proxies
 
 .PHONY: bench-aggregate
 bench-aggregate: build sandbox ## what the aggregator costs, and kube-apiserver beside it (15 minutes; root)

@@ -1,5 +1,5 @@
-// Command anymesh-proxy is the proxy as a program of its own: "anymesh proxy run" without the parts of the control plane,
-// which need memory and time at the start of each sidecar.
+// Command anymesh-proxy is the proxy as a program of its own: "anymesh proxy run" without the parts of the control
+// plane, which need memory and time at the start of each sidecar.
 package main
 
 import (
@@ -21,8 +21,9 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := proxy.Run(ctx, *file); err != nil {
+	err := proxy.Run(ctx, *file)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "anymesh-proxy:", err)
 		os.Exit(1)
 	}

@@ -9,11 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
-
-// pause is between two polls.
-func pause() { time.Sleep(5 * time.Millisecond) }
 
 // httpServer returns the port of a server.
 func httpServer(t testing.TB, h http.HandlerFunc) string {

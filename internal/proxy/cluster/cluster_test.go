@@ -106,7 +106,9 @@ func TestTriedEndpointsAreAvoided(t *testing.T) {
 
 func TestNoEndpoint(t *testing.T) {
 	for _, all := range [][]*Endpoint{nil, endpoints(0, 0)} {
-		for _, p := range []config.Policy{config.RoundRobin, config.Random, config.LeastRequest, config.HashRing, config.Maglev} {
+		for _, p := range []config.Policy{
+			config.RoundRobin, config.Random, config.LeastRequest, config.HashRing, config.Maglev,
+		} {
 			if e, err := newCluster(p, "", all).Pick(call(1), nil); err == nil {
 				t.Errorf("%s: chose %s", p, e.Name)
 			}

@@ -42,7 +42,9 @@ func (c *Connector) open(ctx context.Context, spec *config.ClusterSpec, e *clust
 }
 
 // Dial connects to an endpoint of an HTTP cluster.
-func (c *Connector) Dial(ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, _ metadata.Document) (net.Conn, error) {
+func (c *Connector) Dial(
+	ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, _ metadata.Document,
+) (net.Conn, error) {
 	return dial(ctx, &to.Spec, "tcp", e.Address)
 }
 

@@ -22,8 +22,8 @@ func (Conn) CloseWrite() error { return stream.ErrNoHalfClose }
 // Messages implements stream.Stream.
 func (Conn) Messages() bool { return true }
 
-// writeMessage sends a packet. A packet that is too long, or for which the system has no memory now, is lost, as packets
-// may be; the stream goes on.
+// writeMessage sends a packet. A packet that is too long, or for which the system has no memory now, is lost, as
+// packets may be; the stream goes on.
 func writeMessage(b []byte, write func() (int, error)) (int, error) {
 	n, err := write()
 	if errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.ENOBUFS) {

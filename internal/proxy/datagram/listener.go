@@ -76,7 +76,8 @@ func (l *Listener) Open(addr netip.AddrPort) (p *Peer, isNew bool) {
 
 // allowed reports whether packets of a peer are served.
 func (l *Listener) allowed(addr netip.AddrPort) bool {
-	return (!l.Only.Addr().IsValid() || l.Only.Addr() == addr.Addr()) && (l.Only.Port() == 0 || l.Only.Port() == addr.Port())
+	only := l.Only
+	return (!only.Addr().IsValid() || only.Addr() == addr.Addr()) && (only.Port() == 0 || only.Port() == addr.Port())
 }
 
 // Serve receives packets until the socket is closed.

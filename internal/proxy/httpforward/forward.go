@@ -157,7 +157,7 @@ func (c *conn) try(a *attempt, head int) error {
 		a.fresh = u.used && !a.once
 		return err
 	}
-	err = c.answer(a, &in)
+	err = c.answer(&in)
 	if err != nil {
 		u.closed = true
 		a.fresh = u.used && !in.received && a.whole && !a.once && !fresh
@@ -193,7 +193,7 @@ func (c *conn) bodySent(a *attempt) bool {
 }
 
 // answer reads the response and sends it to the client.
-func (c *conn) answer(a *attempt, in *reader) error {
+func (c *conn) answer(in *reader) error {
 	for interim := 0; ; interim++ {
 		if err := c.readResponse(in); err != nil {
 			return err

@@ -60,7 +60,8 @@ func (c *conn) wantsTunnel() bool {
 		!r.Chunked && r.Length <= 0
 }
 
-// writeRewritten writes the head with method, path and fields of the metadata. Fields keep their order; new ones follow.
+// writeRewritten writes the head with method, path and fields of the metadata. Fields keep their order; new ones
+// follow.
 func (c *conn) writeRewritten(meta *metadata.Tree) error {
 	method := meta.Lookup(metadata.Path{"HTTP", "method"}).Text
 	path := meta.Lookup(metadata.Path{"HTTP", "url", "path"}).Text

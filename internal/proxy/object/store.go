@@ -9,11 +9,11 @@ import (
 )
 
 // change makes a plan and applies it if it has no error.
-func (s *Store) change(what string, make func(p *plan) error) error {
+func (s *Store) change(what string, add func(p *plan) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.plan()
-	if err := make(p); err != nil {
+	if err := add(p); err != nil {
 		return fmt.Errorf("Cannot add %s: %w", what, err)
 	}
 	p.commit()

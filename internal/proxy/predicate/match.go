@@ -107,6 +107,7 @@ func (e *expression) list() (matcher, error) {
 		}, nil
 	}
 	return func(v metadata.Value) bool {
-		return v.Kind == metadata.Other && slices.ContainsFunc(values, func(one metadata.Value) bool { return has(v.Any, one) })
+		in := func(one metadata.Value) bool { return has(v.Any, one) }
+		return v.Kind == metadata.Other && slices.ContainsFunc(values, in)
 	}, nil
 }

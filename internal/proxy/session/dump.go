@@ -30,8 +30,8 @@ type Event struct {
 // maxEvents limits the history of a session; the oldest events after the first ones are dropped.
 const maxEvents = 100
 
-func (s *Session) event(name, message string, content any) {
-	e := Event{name, s.manager.now().UTC().Format(time.RFC3339Nano), message, content}
+func (s *Session) event(name, message string) {
+	e := Event{name, s.manager.now().UTC().Format(time.RFC3339Nano), message, nil}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.events) == maxEvents {

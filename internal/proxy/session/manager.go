@@ -60,7 +60,7 @@ func (m *Manager) Run(ctx context.Context, source Source) {
 	defer cancel()
 	s := &Session{Source: source, manager: m, context: ctx, cancel: cancel, status: statusInit}
 	s.source = &stage{session: s, role: roleSource, stream: source.Stream, status: statusReady}
-	s.event("INIT", "", nil)
+	s.event("INIT", "")
 	m.add(s)
 	defer m.end(s)
 	s.run(ctx)
@@ -91,7 +91,7 @@ func (m *Manager) add(s *Session) {
 // end removes the session, or keeps it for a while.
 func (m *Manager) end(s *Session) {
 	s.setStatus(statusDestroyed)
-	s.event("DESTROY", "", nil)
+	s.event("DESTROY", "")
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.Track <= 0 {

@@ -69,7 +69,7 @@ func (r *reconnecting) again(old stream.Stream) error {
 	case now != old:
 		return nil
 	}
-	g.session.event("DISCONNECT", g.role, nil)
+	g.session.event("DISCONNECT", g.role)
 	g.session.setStatus(statusDisconnected)
 	g.disconnect(statusDisconnected)
 	retries := max(0, g.retry.Retries()-1)
@@ -77,7 +77,7 @@ func (r *reconnecting) again(old stream.Stream) error {
 		return err
 	}
 	g.session.setStatus(statusConnected)
-	g.session.event("CONNECT", g.role, nil)
+	g.session.event("CONNECT", g.role)
 	return nil
 }
 

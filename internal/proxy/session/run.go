@@ -22,7 +22,7 @@ func (s *Session) run(ctx context.Context) {
 		s.fail(404, err)
 		return
 	}
-	s.event("LOOKUP SUCCESS", "", nil)
+	s.event("LOOKUP SUCCESS", "")
 	s.prepare(route)
 	if err := s.connect(ctx); err != nil {
 		s.fail(statusOf(err), err)
@@ -30,19 +30,19 @@ func (s *Session) run(ctx context.Context) {
 	}
 	if s.Ready != nil {
 		if err := s.Ready(); err != nil {
-			s.event("ERROR", err.Error(), nil)
+			s.event("ERROR", err.Error())
 			s.closeAll()
 			return
 		}
 	}
 	s.setStatus(statusConnected)
-	s.event("CONNECT", "", nil)
+	s.event("CONNECT", "")
 	err = s.move(ctx)
 	s.setStatus(statusFinalizing)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		s.event("ERROR", err.Error(), nil)
+		s.event("ERROR", err.Error())
 	}
-	s.event("END", "", nil)
+	s.event("END", "")
 }
 
 // lookup returns the route, and applies the rewrites of the rule.
@@ -95,12 +95,12 @@ func (s *Session) connect(ctx context.Context) error {
 
 // fail tells the client that there is no connection.
 func (s *Session) fail(status int, err error) {
-	s.event("ERROR", err.Error(), nil)
+	s.event("ERROR", err.Error())
 	if s.Fail != nil {
 		s.Fail(status, err.Error())
 	}
 	s.closeAll()
-	s.event("END", "", nil)
+	s.event("END", "")
 }
 
 func (s *Session) closeAll() {
