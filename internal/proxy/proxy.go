@@ -99,7 +99,7 @@ func (p *Proxy) addListener(l config.Listener) error {
 	one := &listener{proxy: p, spec: l, rules: rules, ctx: ctx, cancel: cancel}
 	if err := one.listen(); err != nil {
 		cancel()
-		p.store.ReleaseRules(rules)
+		p.store.ReleaseRules(rules, true)
 		return err
 	}
 	p.listeners[l.Name] = one

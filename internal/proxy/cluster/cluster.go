@@ -23,15 +23,20 @@ type Cluster struct {
 	// Auto tells that the name is generated.
 	Auto         bool
 	LoadBalancer config.LoadBalancer
-	// Sessions counts the sessions or requests that were sent to the cluster, Failed those that got no connection.
-	Sessions, Failed atomic.Uint64
-	// Sent and Received count the data of sessions; that of HTTP requests is not counted.
-	Sent, Received Traffic
+	*Stats
 
 	key     metadata.Path
 	current atomic.Pointer[choice]
 	// State is what a pseudo cluster keeps for all of its sessions.
 	State any
+}
+
+// Stats counts what goes to a cluster.
+type Stats struct {
+	// Sessions counts the sessions or requests that were sent to the cluster, Failed those that got no connection.
+	Sessions, Failed atomic.Uint64
+	// Sent and Received count the data of sessions; that of HTTP requests is not counted.
+	Sent, Received Traffic
 }
 
 // Traffic counts data.
@@ -67,7 +72,10 @@ type Endpoint struct {
 
 // New returns a cluster without endpoints.
 func New(name string, auto bool, c *config.Cluster) *Cluster {
-	out := &Cluster{Name: name, Spec: c.Spec, Auto: auto, LoadBalancer: c.LoadBalancer, key: metadata.ParsePath(c.LoadBalancer.Key)}
+	out := &Cluster{
+		Name: name, Spec: c.Spec, Auto: auto, LoadBalancer: c.LoadBalancer, key: metadata.ParsePath(c.LoadBalancer.Key),
+		Stats: new(Stats),
+	}
 	out.current.Store(&choice{balancer: list(nil)})
 	return out
 }
@@ -78,14 +86,6 @@ func (c *Cluster) Endpoints() []*Endpoint { return c.current.Load().endpoints }
 // SetEndpoints replaces the endpoints.
 func (c *Cluster) SetEndpoints(all []*Endpoint) {
 	c.current.Store(&choice{all, newBalancer(c.LoadBalancer.Policy, all)})
-}
-
-// SetLoadBalancer replaces the policy.
-func (c *Cluster) SetLoadBalancer(l config.LoadBalancer, endpoints []*Endpoint) *Cluster {
-	out := New(c.Name, c.Auto, &config.Cluster{Spec: c.Spec, LoadBalancer: l})
-	out.State = c.State
-	out.SetEndpoints(endpoints)
-	return out
 }
 
 // Pick chooses an endpoint for a session. It prefers endpoints that were not tried before.

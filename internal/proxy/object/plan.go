@@ -2,12 +2,8 @@ package object
 
 import (
 	"fmt"
-	"net"
-	"strconv"
 
-	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
-	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/predicate"
 )
 
@@ -20,6 +16,22 @@ type plan struct {
 	clusters  []newObject[config.Cluster]
 	endpoints map[string]bool
 	matches   map[string]predicate.Predicate // of rules
+	// replaces reports whether the plan may replace an object; nil if it may not replace any.
+	replaces func(class, name string) bool
+	after    func() // runs after the objects are stored
+}
+
+// Classes of objects, as the API and errors name them.
+const (
+	classRuleList = "RuleList"
+	classRule     = "Rule"
+	classRoute    = "Route"
+	classCluster  = "Cluster"
+)
+
+// stored reports whether the store has an object that the plan does not replace.
+func stored[T any](p *plan, t table[T], class, name string) bool {
+	return t.get(name) != nil && (p.replaces == nil || !p.replaces(class, name))
 }
 
 type newObject[T any] struct {
@@ -66,28 +78,29 @@ func (p *plan) name(parent, class string, used func(string) bool) string {
 func duplicate(class, name string) error { return fmt.Errorf("%s %q already defined", class, name) }
 
 func (p *plan) hasRuleList(name string) bool {
-	return p.Store.ruleLists.get(name) != nil || planned(p.ruleLists, name)
+	return stored(p, p.Store.ruleLists, classRuleList, name) || planned(p.ruleLists, name)
 }
 
 func (p *plan) hasRule(name string) bool {
-	return p.Store.rules.get(name) != nil || planned(p.rules, name)
+	return stored(p, p.Store.rules, classRule, name) || planned(p.rules, name)
 }
 
 func (p *plan) hasRoute(name string) bool {
-	return p.Store.routes.get(name) != nil || planned(p.routes, name)
+	return stored(p, p.Store.routes, classRoute, name) || planned(p.routes, name)
 }
 
 func (p *plan) hasCluster(name string) bool {
-	return p.Store.clusters.get(name) != nil || planned(p.clusters, name)
+	return stored(p, p.Store.clusters, classCluster, name) || planned(p.clusters, name)
 }
 
 func (p *plan) hasEndpoint(name string) bool {
-	return p.Store.endpoints[name] != nil || p.endpoints[name]
+	owner := p.Store.endpoints[name]
+	return owner != nil && stored(p, p.Store.clusters, classCluster, owner.Name) || p.endpoints[name]
 }
 
 func (p *plan) addRuleList(name string, auto bool, rules []config.RuleRef) error {
 	if p.hasRuleList(name) {
-		return duplicate("RuleList", name)
+		return duplicate(classRuleList, name)
 	}
 	names := make(ruleListSpec, len(rules))
 	for i, r := range rules {
@@ -114,7 +127,7 @@ func (p *plan) addRuleRef(parent string, r config.RuleRef) (string, error) {
 
 func (p *plan) addRule(name string, auto bool, r config.Rule) error {
 	if p.hasRule(name) {
-		return duplicate("Rule", name)
+		return duplicate(classRule, name)
 	}
 	match, err := predicate.Compile(r.Match)
 	if err != nil {
@@ -140,7 +153,7 @@ func (p *plan) addRule(name string, auto bool, r config.Rule) error {
 
 func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 	if p.hasRoute(name) {
-		return duplicate("Route", name)
+		return duplicate(classRoute, name)
 	}
 	spec := routeSpec{retry: r.Retry}
 	if spec.destination, err = p.addClusterRef(name, "Cluster", r.Destination); err != nil {
@@ -177,7 +190,7 @@ func (p *plan) addClusterRef(parent, class string, c config.ClusterRef) (string,
 
 func (p *plan) addCluster(name string, auto bool, c config.Cluster) error {
 	if p.hasCluster(name) {
-		return duplicate("Cluster", name)
+		return duplicate(classCluster, name)
 	}
 	for i, e := range c.Endpoints {
 		if e.Name != "" {
@@ -189,72 +202,4 @@ func (p *plan) addCluster(name string, auto bool, c config.Cluster) error {
 	}
 	p.clusters = append(p.clusters, newObject[config.Cluster]{name, auto, c})
 	return nil
-}
-
-// commit stores the objects of the plan.
-func (p *plan) commit() {
-	s := p.Store
-	for _, c := range p.clusters {
-		built := cluster.New(c.name, c.auto, &c.spec)
-		var all []*cluster.Endpoint
-		for _, e := range c.spec.Endpoints {
-			all = append(all, p.endpoint(built, e))
-		}
-		built.SetEndpoints(all)
-		s.clusters.set(c.name, built)
-	}
-	for _, r := range p.routes {
-		built := &Route{Name: r.name, Auto: r.auto, Retry: r.spec.retry, Destination: s.clusters.use(r.spec.destination)}
-		for _, name := range r.spec.ingress {
-			built.Ingress = append(built.Ingress, s.clusters.use(name))
-		}
-		for _, name := range r.spec.egress {
-			built.Egress = append(built.Egress, s.clusters.use(name))
-		}
-		s.routes.set(r.name, built)
-	}
-	for _, r := range p.rules {
-		built := &Rule{
-			Name: r.name, Auto: r.auto, Match: r.spec.Match, matches: p.matches[r.name], Rewrite: r.spec.Action.Rewrite,
-		}
-		for _, w := range built.Rewrite {
-			built.paths = append(built.paths, metadata.ParsePath(w.Path))
-		}
-		if r.spec.Action.Route != nil {
-			built.Route = s.routes.use(r.spec.Action.Route.Name)
-		}
-		if r.spec.Action.Apply != "" {
-			built.Apply = s.ruleLists.use(r.spec.Action.Apply)
-		}
-		s.rules.set(r.name, built)
-	}
-	for _, l := range p.ruleLists {
-		built := &RuleList{Name: l.name, Auto: l.auto}
-		for _, name := range l.spec {
-			built.Rules = append(built.Rules, s.rules.use(name))
-		}
-		s.ruleLists.set(l.name, built)
-	}
-}
-
-// endpoint returns a new endpoint of a cluster.
-func (p *plan) endpoint(c *cluster.Cluster, e config.Endpoint) *cluster.Endpoint {
-	name, auto := e.Name, e.Name == ""
-	if auto {
-		name = p.name(c.Name, "EndPoint", func(n string) bool { return p.hasEndpoint(n) })
-	}
-	transport := &c.Spec
-	for transport.Transport != nil {
-		transport = transport.Transport
-	}
-	address := e.Spec.Address
-	if transport.Protocol != config.UnixDomainSocket {
-		port := e.Spec.Port
-		if port == 0 {
-			port = transport.Port
-		}
-		address = net.JoinHostPort(address, strconv.Itoa(port))
-	}
-	p.Store.endpoints[name] = c
-	return &cluster.Endpoint{Name: name, Auto: auto, Spec: e.Spec, Weight: e.EffectiveWeight(), Address: address}
 }

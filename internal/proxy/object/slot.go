@@ -47,11 +47,11 @@ func (t table[T]) forget(s *Slot[T]) {
 	}
 }
 
-// set puts an object into its slot.
-func (t table[T]) set(name string, v *T) {
+// set puts an object into its slot, and returns the one that was there.
+func (t table[T]) set(name string, v *T) (old *T) {
 	s := t.use(name)
-	s.value.Store(v)
 	s.uses--
+	return s.value.Swap(v)
 }
 
 // unset removes the object of a name, which references may still use.

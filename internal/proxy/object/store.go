@@ -9,12 +9,13 @@ import (
 )
 
 // change makes a plan and applies it if it has no error.
-func (s *Store) change(what string, add func(p *plan) error) error {
+func (s *Store) change(what string, replaces func(class, name string) bool, add func(p *plan) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.plan()
+	p.replaces = replaces
 	if err := add(p); err != nil {
-		return fmt.Errorf("Cannot add %s: %w", what, err)
+		return fmt.Errorf("Cannot %s: %w", what, err)
 	}
 	p.commit()
 	return nil
@@ -22,22 +23,22 @@ func (s *Store) change(what string, add func(p *plan) error) error {
 
 // AddCluster adds a cluster with its endpoints.
 func (s *Store) AddCluster(c config.Cluster) error {
-	return s.change("cluster", func(p *plan) error { return p.addCluster(c.Name, false, c) })
+	return s.change("add cluster", nil, func(p *plan) error { return p.addCluster(c.Name, false, c) })
 }
 
 // AddRuleList adds a rule list with its inline rules.
 func (s *Store) AddRuleList(l config.RuleList) error {
-	return s.change("rulelist", func(p *plan) error { return p.addRuleList(l.Name, false, l.Rules) })
+	return s.change("add rulelist", nil, func(p *plan) error { return p.addRuleList(l.Name, false, l.Rules) })
 }
 
 // AddRule adds a rule with its inline route.
 func (s *Store) AddRule(r config.Rule) error {
-	return s.change("rule", func(p *plan) error { return p.addRule(r.Name, false, r) })
+	return s.change("add rule", nil, func(p *plan) error { return p.addRule(r.Name, false, r) })
 }
 
 // AddRoute adds a route with its inline clusters.
 func (s *Store) AddRoute(r config.Route) error {
-	return s.change("route", func(p *plan) error { return p.addRoute(r.Name, false, r) })
+	return s.change("add route", nil, func(p *plan) error { return p.addRoute(r.Name, false, r) })
 }
 
 // AddRules returns the rule list of a listener: it adds inline rules as a rule list with a generated name.
@@ -54,18 +55,6 @@ func (s *Store) AddRules(listener string, r config.RulesRef) (*Slot[RuleList], e
 	}
 	p.commit()
 	return s.ruleLists.use(name), nil
-}
-
-// ReleaseRules ends the reference of a listener to its rule list, and removes the rule list if its name is generated
-// and it has no other reference.
-func (s *Store) ReleaseRules(slot *Slot[RuleList]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := slot.Get()
-	s.ruleLists.release(slot)
-	if l != nil && l.Auto && slot.uses == 0 {
-		s.removeRuleList(l, true)
-	}
 }
 
 // AddEndpoint adds an endpoint to a cluster.
@@ -94,51 +83,4 @@ func (s *Store) Cluster(name string) *cluster.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.clusters.get(name)
-}
-
-// removeRuleList removes a rule list and, if recursive, those of its rules whose names are generated.
-func (s *Store) removeRuleList(l *RuleList, recursive bool) {
-	s.ruleLists.unset(l.Name)
-	for _, slot := range l.Rules {
-		r := slot.Get()
-		s.rules.release(slot)
-		if recursive && r != nil && r.Auto && slot.uses == 0 {
-			s.removeRule(r, true)
-		}
-	}
-}
-
-// removeRule removes a rule and, if recursive, its route if the name is generated.
-func (s *Store) removeRule(r *Rule, recursive bool) {
-	s.rules.unset(r.Name)
-	s.ruleLists.release(r.Apply)
-	if r.Route == nil {
-		return
-	}
-	route := r.Route.Get()
-	s.routes.release(r.Route)
-	if recursive && route != nil && route.Auto && r.Route.uses == 0 {
-		s.removeRoute(route, true)
-	}
-}
-
-// removeRoute removes a route and, if recursive, those of its clusters whose names are generated.
-func (s *Store) removeRoute(r *Route, recursive bool) {
-	s.routes.unset(r.Name)
-	for _, slot := range slices.Concat([]*Slot[cluster.Cluster]{r.Destination}, r.Ingress, r.Egress) {
-		c := slot.Get()
-		s.clusters.release(slot)
-		if recursive && c != nil && c.Auto && slot.uses == 0 {
-			s.removeCluster(c)
-		}
-	}
-}
-
-// removeCluster removes a cluster with its endpoints.
-func (s *Store) removeCluster(c *cluster.Cluster) {
-	s.clusters.unset(c.Name)
-	for _, e := range c.Endpoints() {
-		delete(s.endpoints, e.Name)
-		e.Close()
-	}
 }
