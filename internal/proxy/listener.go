@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,10 +24,13 @@ import (
 // listener is a socket whose connections become sessions.
 type listener struct {
 	proxy  *Proxy
-	spec   config.Listener
-	rules  *object.Slot[object.RuleList]
+	mu     sync.Mutex
+	spec   config.Listener // guarded by mu; the spec in it does not change
+	rules  atomic.Pointer[object.Slot[object.RuleList]]
 	ctx    context.Context // ends with the listener
 	cancel context.CancelFunc
+	// closeSocket closes the socket at once.
+	closeSocket func()
 	// accepted counts sessions and requests.
 	accepted atomic.Uint64
 	http     *httpforward.Server // of an HTTP listener
@@ -35,13 +39,17 @@ type listener struct {
 // listen binds the socket and starts to accept.
 func (l *listener) listen() error {
 	spec := &l.spec.Spec
-	address := net.JoinHostPort(spec.Address, strconv.Itoa(spec.Port))
+	host := spec.Address
+	if host == "" && l.onlyController() {
+		host = "127.0.0.1"
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(spec.Port))
 	switch spec.Protocol {
 	case config.UDP:
 		return l.listenUDP(address)
 	case config.HTTP:
 		l.http = &httpforward.Server{
-			Rules: l.rules, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
+			Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
 			Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(),
 		}
 		if err := l.listenStream("tcp", address, func(nc net.Conn) { l.http.Serve(nc, connMetadata("TCP", nc)) }); err != nil {
@@ -64,7 +72,9 @@ func (l *listener) listenStream(network, address string, serve func(net.Conn)) e
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(l.ctx, func() { _ = socket.Close() }) // interrupts Accept
+	name := l.spec.Name
+	l.closeSocket = func() { _ = socket.Close() } // interrupts Accept
+	context.AfterFunc(l.ctx, l.closeSocket)
 	l.proxy.running.Go(func() {
 		for {
 			nc, err := socket.Accept()
@@ -72,7 +82,7 @@ func (l *listener) listenStream(network, address string, serve func(net.Conn)) e
 				if errors.Is(err, net.ErrClosed) {
 					return
 				}
-				l.proxy.log.Warn("accepting a connection failed", "listener", l.spec.Name, "error", err)
+				l.proxy.log.Warn("accepting a connection failed", "listener", name, "error", err)
 				time.Sleep(acceptPause)
 				continue
 			}
@@ -88,15 +98,25 @@ const acceptPause = 10 * time.Millisecond
 // run runs a session of the listener.
 func (l *listener) run(s session.Source) {
 	l.accepted.Add(1)
-	s.Listener, s.Spec, s.Track = l.spec.Name, &l.spec.Spec, time.Duration(l.spec.Options.Track)*time.Second
+	spec := l.current()
+	s.Listener, s.Spec, s.Track = spec.Name, &spec.Spec, time.Duration(spec.Options.Track)*time.Second
 	if s.Route == nil {
-		s.Rules = l.rules
+		s.Rules = l.rules.Load()
 	}
 	l.proxy.sessions.Run(l.proxy.ctx, s)
 }
 
 // Serve implements httpforward.Handler.
 func (l *listener) Serve(x *httpforward.Exchange, route *object.Route, _ *object.Rule, meta *metadata.Tree) {
+	if c := route.Destination.Get(); c != nil && internal(c.Spec.Protocol) {
+		if len(route.Ingress)+len(route.Egress) > 0 {
+			x.Fail(500, fmt.Sprintf("route %q: cluster %q has no streams for ingress and egress", route.Name, c.Name))
+			return
+		}
+		c.Sessions.Add(1)
+		l.proxy.serveInternal(x, c)
+		return
+	}
 	l.run(session.Source{
 		Name:   fmt.Sprintf("%s-%d", sessionName("HTTP", x.RemoteAddr(), x.LocalAddr()), l.accepted.Load()),
 		Stream: x, Meta: meta, Route: route, Fail: x.Fail,
@@ -130,6 +150,7 @@ func (l *listener) listenUDP(address string) error {
 			})
 		})
 	}
+	l.closeSocket = u.Close
 	context.AfterFunc(l.ctx, u.Close)
 	if singleton {
 		if peer, isNew := u.Open(u.Only); isNew {
@@ -169,3 +190,6 @@ func pairMetadata(protocol string, from, to netip.AddrPort) map[string]any {
 		protocol: map[string]any{"src_port": int(from.Port()), "dst_port": int(to.Port())},
 	}
 }
+
+// internal reports whether the proxy itself answers requests to a cluster.
+func internal(p config.Protocol) bool { return p == config.Controller || p == config.Prometheus }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
 )
@@ -16,12 +17,14 @@ func Run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	log, closeLog, err := logger(c.Admin)
+	level := new(slog.LevelVar)
+	log, closeLog, err := logger(c.Admin, level)
 	if err != nil {
 		return fmt.Errorf("%s: admin.log_file: %w", file, err)
 	}
 	defer closeLog()
 	p := New(ctx, log)
+	p.Level, p.Version = level, version()
 	if err := p.Apply(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -37,7 +40,7 @@ var levels = map[string]slog.Level{
 	"notice": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError, "silent": slog.LevelError + 100,
 }
 
-func logger(a *config.Admin) (log *slog.Logger, closeLog func(), err error) {
+func logger(a *config.Admin, level *slog.LevelVar) (log *slog.Logger, closeLog func(), err error) {
 	if a == nil {
 		a = &config.Admin{}
 	}
@@ -55,5 +58,19 @@ func logger(a *config.Admin) (log *slog.Logger, closeLog func(), err error) {
 		}
 		out, closeLog = file, func() { _ = file.Close() } // a log
 	}
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: levels[a.LogLevel]})), closeLog, nil
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})), closeLog, nil
+}
+
+// version returns the version of the module, or the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
 }

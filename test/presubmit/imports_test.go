@@ -128,8 +128,9 @@ var mayImport = []rule{
 	{"internal/proxy/connect", []string{
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/metadata", "internal/proxy/stream",
 	}},
+	{"internal/proxy/api", []string{"internal/proxy/config"}},
 	{"internal/proxy", []string{
-		"internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/http1", "internal/proxy/httpforward",
+		"internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/http1", "internal/proxy/httpforward",
 		"internal/proxy/metadata", "internal/proxy/object", "internal/proxy/session", "internal/proxy/stream",
 	}},
 	{"internal/cli/rollout", []string{"internal/truncate"}},

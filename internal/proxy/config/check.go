@@ -19,9 +19,11 @@ var listenerFields = map[Protocol][]string{
 
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
-	HTTP: {"port", "bind"},
-	TCP:  {"port", "bind"},
-	UDP:  {"port", "bind"},
+	HTTP:       {"port", "bind"},
+	TCP:        {"port", "bind"},
+	UDP:        {"port", "bind"},
+	Controller: {"token_file"},
+	Prometheus: {},
 }
 
 // pseudo are the clusters without endpoints.

@@ -100,6 +100,8 @@ type ClusterSpec struct {
 	LogPrefix string `json:"log_prefix,omitempty"`
 	// Query is the JSON pointer to the label of a Sync cluster: sessions with equal labels receive each other's data.
 	Query string `json:"query,omitempty"`
+	// TokenFile is a file with the bearer token of L7mpController. Without it, only clients on this machine are served.
+	TokenFile string `json:"token_file,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`
 	// ProxyProtocol is the version of the PROXY protocol header (1 or 2) that is sent before each connection.

@@ -153,7 +153,7 @@ func (c *conn) readMore() error {
 
 // handle serves a request. It returns false if the connection must end.
 func (c *conn) handle() bool {
-	route, rule, err := object.Lookup(c.s.Rules, c)
+	route, rule, err := object.Lookup(c.s.Rules(), c)
 	if err != nil {
 		return c.fail(404, err.Error())
 	}

@@ -37,7 +37,8 @@ var DefaultTimeouts = Timeouts{Idle: 5 * time.Minute, Head: 10 * time.Second, St
 
 // Server serves the connections of one listener.
 type Server struct {
-	Rules    *object.Slot[object.RuleList]
+	// Rules returns the rule list of the listener, which may change.
+	Rules    func() *object.Slot[object.RuleList]
 	Handler  Handler
 	Dialer   Dialer
 	Limits   http1.Limits

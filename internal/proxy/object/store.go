@@ -78,9 +78,13 @@ func (s *Store) AddEndpoint(name string, e config.Endpoint) error {
 	return nil
 }
 
-// Cluster returns a cluster; nil if there is none of this name.
-func (s *Store) Cluster(name string) *cluster.Cluster {
+// AllClusters returns the clusters by name.
+func (s *Store) AllClusters() []*cluster.Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.clusters.get(name)
+	var all []*cluster.Cluster
+	for _, name := range s.clusters.names() {
+		all = append(all, s.clusters.get(name))
+	}
+	return all
 }

@@ -163,10 +163,10 @@ func (s *Session) Name() string { return s.name }
 func (s *Session) End() { s.cancel() }
 
 // Uses reports whether the session is connected to a cluster.
-func (s *Session) Uses(c *cluster.Cluster) bool {
+func (s *Session) Uses(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.stages, func(g *stage) bool { return g.cluster == c })
+	return slices.ContainsFunc(s.stages, func(g *stage) bool { return g.slot.Name == name })
 }
 
 // Disconnect closes the connections to an endpoint. The retry policy of the route may connect to another one.

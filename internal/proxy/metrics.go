@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/proxy/httpforward"
+)
+
+// serveMetrics serves the metrics in the text format of Prometheus, and /ready.
+func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/ready" {
+		_, _ = io.WriteString(w, "ready\n")
+		return
+	}
+	var out strings.Builder
+	m := metrics{&out}
+	p.mu.Lock()
+	all := make([]*listener, 0, len(p.listeners))
+	for _, l := range p.listeners {
+		all = append(all, l)
+	}
+	p.mu.Unlock()
+	m.head("listener_requests_total", "counter", "Sessions and requests of a listener.")
+	for _, l := range all {
+		m.add("listener_requests_total", float64(l.requests()), l.labels()...)
+	}
+	m.http(all)
+	m.head("cluster_requests_total", "counter", "Sessions and requests to a cluster.")
+	clusters := p.store.AllClusters()
+	for _, c := range clusters {
+		m.add("cluster_requests_total", float64(c.Sessions.Load()), "clusterName", c.Name, "protocol", string(c.Spec.Protocol))
+	}
+	m.head("cluster_failures_total", "counter", "Sessions and requests without a connection to a cluster.")
+	for _, c := range clusters {
+		m.add("cluster_failures_total", float64(c.Failed.Load()), "clusterName", c.Name, "protocol", string(c.Spec.Protocol))
+	}
+	m.head("session_byte_counter_total", "counter", "Bytes of sessions, by cluster and direction.")
+	for _, c := range clusters {
+		m.add("session_byte_counter_total", float64(c.Sent.Bytes.Load()), "clusterName", c.Name, "direction", "sent")
+		m.add("session_byte_counter_total", float64(c.Received.Bytes.Load()), "clusterName", c.Name, "direction", "received")
+	}
+	m.head("session_packet_counter_total", "counter", "Messages, or pieces of byte streams, of sessions.")
+	for _, c := range clusters {
+		m.add("session_packet_counter_total", float64(c.Sent.Pieces.Load()), "clusterName", c.Name, "direction", "sent")
+		m.add("session_packet_counter_total", float64(c.Received.Pieces.Load()), "clusterName", c.Name, "direction", "received")
+	}
+	m.head("sessions", "gauge", "Sessions that have not ended; requests between HTTP listeners and HTTP clusters are none.")
+	m.add("sessions", float64(p.sessions.Active()))
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = io.WriteString(w, out.String())
+}
+
+// requests returns the number of sessions and requests.
+func (l *listener) requests() uint64 {
+	if l.http != nil {
+		return l.http.Stats.Requests.Load()
+	}
+	return l.accepted.Load()
+}
+
+func (l *listener) labels() []string {
+	c := l.current()
+	return []string{"listenerName", c.Name, "protocol", string(c.Spec.Protocol)}
+}
+
+// metrics writes the text format.
+type metrics struct{ out *strings.Builder }
+
+func (m metrics) head(name, kind, help string) {
+	fmt.Fprintf(m.out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+// add writes a value; labels are names and values in turn.
+func (m metrics) add(name string, value float64, labels ...string) {
+	m.out.WriteString(name)
+	for i := 0; i < len(labels); i += 2 {
+		separator := ","
+		if i == 0 {
+			separator = "{"
+		}
+		fmt.Fprintf(m.out, "%s%s=\"%s\"", separator, labels[i], escape.Replace(labels[i+1]))
+	}
+	if len(labels) > 0 {
+		m.out.WriteByte('}')
+	}
+	fmt.Fprintf(m.out, " %v\n", value)
+}
+
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// http writes the metrics of HTTP listeners.
+func (m metrics) http(all []*listener) {
+	m.head("http_responses_total", "counter", "Responses by the first digit of the status; 0 are requests that were aborted.")
+	m.each(all, func(s *httpforward.Stats, labels []string) {
+		for i := range s.Responses {
+			m.add("http_responses_total", float64(s.Responses[i].Load()), append(labels, "class", fmt.Sprint(i))...)
+		}
+	})
+	m.head("http_retries_total", "counter", "Further attempts of requests.")
+	m.each(all, func(s *httpforward.Stats, labels []string) {
+		m.add("http_retries_total", float64(s.Retries.Load()), labels...)
+	})
+	m.head("http_request_duration_seconds", "histogram", "Time from the head of a request to the end of its response.")
+	m.each(all, func(s *httpforward.Stats, labels []string) {
+		count := uint64(0)
+		for i := range s.Latency {
+			bound := "+Inf"
+			if i < len(httpforward.Buckets) {
+				bound = fmt.Sprint(httpforward.Buckets[i].Seconds())
+			}
+			count += s.Latency[i].Load()
+			m.add("http_request_duration_seconds_bucket", float64(count), append(labels, "le", bound)...)
+		}
+		m.add("http_request_duration_seconds_sum", float64(s.Nanoseconds.Load())/1e9, labels...)
+		m.add("http_request_duration_seconds_count", float64(count), labels...)
+	})
+}
+
+func (m metrics) each(all []*listener, do func(*httpforward.Stats, []string)) {
+	for _, l := range all {
+		if l.http != nil {
+			labels := l.labels()
+			do(&l.http.Stats, labels[:len(labels):len(labels)])
+		}
+	}
+}
