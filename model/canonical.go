@@ -79,6 +79,7 @@ func (g *ServiceGroup) Canonical() {
 // Canonical sorts the lists of the item, see Model.Canonical.
 func (a *AuthorizationPolicy) Canonical() {
 	slices.SortFunc(a.Sources, func(x, y Identity) int { return strings.Compare(x.String(), y.String()) })
+	slices.Sort(a.Ports)
 }
 
 // Compare orders keys by mesh and name.

@@ -7,7 +7,8 @@ type Certificate struct {
 	// ChainFile and KeyFile are PEM files in the file system of the sidecar.
 	ChainFile string `json:"chainFile,omitempty"`
 	KeyFile   string `json:"keyFile,omitempty"`
-	// Secret is in place of files. Its name is the SPIFFE ID in the certificate.
+	// Secret is in place of files. Its name is the SPIFFE ID in the certificate. Of ProviderMesh, the ID of a trust domain
+	// is in place of the IDs of all workloads of the mesh, so that they can share a destination: each presents its own.
 	Secret Secret `json:"secret,omitzero"`
 }
 

@@ -98,9 +98,7 @@ func (v *View) Needs() []Need {
 	if log := v.Workload.AccessLog; log != nil {
 		n.add(log.feature(), log.Origin, true)
 	}
-	for _, a := range v.AuthorizationPolicies {
-		n.add("authorization", a.Origin, true)
-	}
+	n.add("authorization", v.Workload.Origin, v.Workload.Authorize)
 	return n.sorted()
 }
 

@@ -49,8 +49,9 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash},
 				HealthCheck: &model.HealthCheck{Protocol: model.GRPC}, OutlierDetection: &model.OutlierDetection{}, PanicThreshold: 50},
 		}},
-		Workload:              model.Workload{TrustedHops: 1, AccessLog: &model.AccessLog{Path: model.LogOutput, Text: "x"}},
-		AuthorizationPolicies: []model.AuthorizationPolicy{{}},
+		Workload: model.Workload{
+			TrustedHops: 1, AccessLog: &model.AccessLog{Path: model.LogOutput, Text: "x"}, Authorize: true,
+		},
 	}
 	all := model.Route{
 		Match: model.Match{

@@ -26,8 +26,6 @@ type Request struct {
 	Headers []Header `json:"headers,omitempty"`
 	// TLS is the handshake of the client of an inbound request; nil means without TLS.
 	TLS *Handshake `json:"tls,omitempty"`
-	// Source is the identity of the client, for inbound requests.
-	Source Identity `json:"source,omitzero"`
 	// Client is the address from which an inbound request comes; it may be unknown.
 	Client netip.Addr `json:"client,omitzero"`
 	// Metadata is the input of predicates.
@@ -141,7 +139,7 @@ func (v *View) DecideInbound(r Request) Decision {
 			return strings.EqualFold(h.Name, forwardedProto) // the gateway sets the scheme of the connection
 		})
 	}
-	if !v.authorized(&d) {
+	if !v.authorized(&d, in.Listener) {
 		d.Outcome = Denied
 		return d
 	}
@@ -156,25 +154,6 @@ func (v *View) DecideInbound(r Request) Decision {
 	}
 	d.applyCircuitBreaker(in.Listener)
 	return d
-}
-
-// authorized applies the authorization policies: without policies every client is allowed, otherwise one policy must
-// match source and request.
-func (v *View) authorized(d *Decision) bool {
-	for _, a := range v.AuthorizationPolicies {
-		named := slices.Contains(a.Sources, d.Request.Source) && (a.Port == 0 || a.Port == d.Request.Port)
-		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool {
-			return m.Matches(d.Request)
-		})
-		if named && matches {
-			d.step(a.Origin, "the authorization policy allows %s", d.Request.Source)
-			return true
-		}
-	}
-	if len(v.AuthorizationPolicies) > 0 {
-		d.step(v.Workload.Origin, "no authorization policy allows %s for this request", d.Request.Source)
-	}
-	return len(v.AuthorizationPolicies) == 0
 }
 
 func (v *View) followBinding(d Decision, b Binding) Decision {

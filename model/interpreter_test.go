@@ -237,29 +237,17 @@ func TestDecisionHasRouteSettings(t *testing.T) {
 }
 
 func TestDecideInbound(t *testing.T) {
-	alice, bob := model.Identity{TrustDomain: "t", Namespace: "n", Account: "alice"}, model.Identity{TrustDomain: "t", Namespace: "n", Account: "bob"}
 	open := shop()
-	closed := shop()
-	closed.AuthorizationPolicies = []model.AuthorizationPolicy{
-		{Key: model.Key{Mesh: "m", Name: "read"}, Workload: "front", Sources: []model.Identity{alice}, Matches: []model.Match{{Method: "GET"}, {Method: "HEAD"}}},
-		{Key: model.Key{Mesh: "m", Name: "port"}, Workload: "front", Sources: []model.Identity{bob}, Port: 9999},
-		{Key: model.Key{Mesh: "m", Name: "other"}, Workload: "cart", Sources: []model.Identity{bob}},
-	}
 	for _, c := range []struct {
 		name    string
 		mesh    model.Model
 		request model.Request
 		want    model.Outcome
 	}{
-		{"no policies", open, model.Request{Protocol: model.HTTP, Port: 8080, Source: bob}, model.ToApplication},
-		{"no policies, no identity", open, model.Request{Protocol: model.HTTP, Port: 8080}, model.ToApplication},
+		{"no policies", open, model.Request{Protocol: model.HTTP, Port: 8080}, model.ToApplication},
 		{"TLS to a listener without TLS", open, model.Request{Protocol: model.HTTP, Port: 8080, TLS: &model.Handshake{}}, model.NotHTTP},
 		{"a stream to a listener for HTTP", open, model.Request{Protocol: model.TCP, Port: 8080}, model.NotHTTP},
-		{"port without listener", closed, model.Request{Protocol: model.HTTP, Port: 1, Source: bob}, model.ToApplication},
-		{"allowed identity and method", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
-		{"allowed identity, other method", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
-		{"identity allowed on another port", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: bob, Method: "GET"}, model.Denied},
-		{"no identity", closed, model.Request{Protocol: model.HTTP, Port: 8080, Method: "GET"}, model.Denied},
+		{"port without listener", open, model.Request{Protocol: model.HTTP, Port: 1}, model.ToApplication},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			front := viewOf(t, c.mesh, "front")

@@ -85,6 +85,8 @@ type Workload struct {
 	ServiceGroups []GroupReference `json:"serviceGroups,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
 	BackendsAll bool `json:"backendsAll,omitempty"`
+	// Authorize denies clients that no AuthorizationPolicy of the workload allows. Without it, policies have no effect.
+	Authorize bool `json:"authorize,omitempty"`
 	// ClientPolicy applies to services without a client policy of their own.
 	ClientPolicy *ClientPolicy `json:"clientPolicy,omitempty"`
 	// AccessLog is nil if the workload's sidecars write none.
@@ -226,18 +228,4 @@ type Instance struct {
 type Locality struct {
 	Cluster string `json:"cluster,omitempty"`
 	Zone    string `json:"zone,omitempty"`
-}
-
-// AuthorizationPolicy allows clients, by identity, to call a workload. A workload without policies accepts every client
-// of its mesh.
-type AuthorizationPolicy struct {
-	Key
-	// Workload is the name of the protected workload.
-	Workload string     `json:"workload"`
-	Sources  []Identity `json:"sources,omitempty"`
-	// Port restricts the permission to one listener; 0 means all.
-	Port uint16 `json:"port,omitempty"`
-	// Matches restricts it to requests that match any of them; none means all.
-	Matches []Match `json:"matches,omitempty"`
-	Origin  Origin  `json:"origin,omitzero"`
 }

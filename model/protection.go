@@ -28,8 +28,8 @@ func (v *View) Protect(driver string, supports map[Feature]bool) (View, []Findin
 	out.Inbound, out.Workload.Listeners = nil, nil
 	var findings []Finding
 	for _, in := range v.Inbound {
-		if policy := v.policyOn(in.Listener.Port); policy != nil && !supports["authorization"] {
-			findings = append(findings, unprotected(policy.Origin, Error, driver, "authorization",
+		if v.Workload.Authorize && !supports["authorization"] {
+			findings = append(findings, unprotected(v.Workload.Origin, Error, driver, "authorization",
 				fmt.Sprintf("the listener on port %d accepts no connections", in.Listener.Port)))
 			continue
 		}
@@ -119,16 +119,6 @@ func unprotected(at Origin, severity Severity, driver string, lacking Feature, e
 	f := NewFinding(at, CodeNotSupported, fmt.Sprintf("driver %s does not support %s: %s", driver, lacking, effect))
 	f.Severity = severity
 	return f
-}
-
-// policyOn returns an authorization policy for a listener, or nil if all clients are allowed.
-func (v *View) policyOn(port uint16) *AuthorizationPolicy {
-	for i, a := range v.AuthorizationPolicies {
-		if a.Port == 0 || a.Port == port {
-			return &v.AuthorizationPolicies[i]
-		}
-	}
-	return nil
 }
 
 // lackingFeature returns the first feature that is not supported. It reports false if all are.

@@ -35,7 +35,6 @@ func TestProtect(t *testing.T) {
 			listener(83, &model.ServerTLS{Mode: model.TLSStrict, Certificate: secret(model.ProviderSocket)}),
 			listener(84, nil),
 		},
-		AuthorizationPolicies: []model.AuthorizationPolicy{{Port: 84, Origin: at("policy", "")}},
 		OutboundView: model.OutboundView{Destinations: []model.Destination{
 			destination("plain", nil),
 			destination("required", &model.ClientTLS{Required: true}),
@@ -44,21 +43,28 @@ func TestProtect(t *testing.T) {
 			destination("shared", &model.ClientTLS{Required: true, Certificate: secret(model.ProviderSocket)}),
 		}},
 	}
+	closed := view
+	closed.Workload.Authorize = true
+	open, findings := closed.Protect("tiny", map[model.Feature]bool{
+		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true, "tls.secret.Socket": true,
+	})
+	if len(open.Inbound)+len(open.Workload.Listeners) > 0 || len(findings) != 5 || findings[0].Severity != model.Error {
+		t.Errorf("without authorization, the listeners are %v, the findings %v", open.Inbound, findings)
+	}
 	for name, c := range map[string]struct {
 		supports  []model.Feature
 		ports     string
 		hostnames string
 		findings  []string
 	}{
-		"nothing": {nil, "[80 82]", "plain served", []string{
-			"Error NotSupportedByDriver K policy: driver tiny does not support authorization: the listener on port 84 accepts no connections",
+		"nothing": {nil, "[80 82 84]", "plain served", []string{
 			"Warning NotSupportedByDriver K w: driver tiny does not support destination.tls: connections to served use no TLS",
 			"Error NotSupportedByDriver K w: driver tiny does not support destination.tls: the client policy for required and 2 others requires TLS, and requests get status 503",
 			"Error NotSupportedByDriver K w tls of 81: driver tiny does not support listener.tls.Strict: the listener on port 81 requires TLS, and accepts no connections",
 			"Warning NotSupportedByDriver K w tls of 82: driver tiny does not support listener.tls.Permissive: the listener on port 82 accepts connections without TLS only",
 			"Error NotSupportedByDriver K w tls of 83: driver tiny does not support listener.tls.Strict: the listener on port 83 requires TLS, and accepts no connections",
 		}},
-		"TLS with files": {[]model.Feature{"listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "authorization"},
+		"TLS with files": {[]model.Feature{"listener.tls.Strict", "listener.tls.Permissive", "destination.tls"},
 			"[80 81 82 84]", "plain required required2 served", []string{
 				"Error NotSupportedByDriver K w: driver tiny does not support tls.secret.Socket: the client policy for shared requires TLS, and requests get status 503",
 				"Error NotSupportedByDriver K w tls of 83: driver tiny does not support tls.secret.Socket: the listener on port 83 requires TLS, and accepts no connections",

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,8 +16,8 @@ type Injection interface {
 	Dialect
 	// InjectionSelector selects the namespaces whose pods are sent to the webhook.
 	InjectionSelector() []metav1.LabelSelectorRequirement
-	// InjectionMode returns the injection mode for a pod and the labels of its namespace.
-	InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) InjectionMode
+	// InjectionMode returns the injection mode for a pod and its namespace, which must not be modified.
+	InjectionMode(pod *corev1.Pod, namespace *corev1.Namespace) InjectionMode
 	// WorkloadReads returns an empty object of each kind that SelectWorkload reads. Of namespaced kinds, it reads the
 	// objects in the namespace of the pod; of Namespaces, only this one.
 	WorkloadReads() []client.Object
@@ -44,9 +46,12 @@ const (
 
 // PodOptions are the sidecar options in a pod's annotations. Ports are numbers from 1 to 65535.
 type PodOptions struct {
-	// InboundPorts are the captured ports of inbound connections. OutboundPortExclusions are the ports of outbound
-	// connections that are not captured.
+	// InboundPorts are the captured ports of inbound connections. If AllInbound is set, all ports are captured except for
+	// InboundPortExclusions and the port of the agent. OutboundPortExclusions are the ports of outbound connections that are
+	// not captured.
 	InboundPorts           []int
+	AllInbound             bool
+	InboundPortExclusions  []int
 	OutboundPortExclusions []int
 	// OutboundIPExclusions are destination addresses and CIDR ranges that are not captured.
 	OutboundIPExclusions []string
@@ -79,6 +84,14 @@ type PodOptions struct {
 	Bypasses []string
 	// Warnings are the warnings about annotations that are not supported.
 	Warnings []string
+}
+
+// Captures reports whether inbound connections to a port are captured.
+func (o *PodOptions) Captures(port int) bool {
+	if o.AllInbound {
+		return port != sidecar.AgentPort && !slices.Contains(o.InboundPortExclusions, port)
+	}
+	return slices.Contains(o.InboundPorts, port)
 }
 
 // Mount is a Secret or volume to mount.

@@ -72,8 +72,12 @@ func (r *Receiver) receive(s *engine.State, a *Result, d model.Destination) {
 		}
 	}
 	request.TLS, r.TLS = clientTLS(d.TLS, serves)
+	if own := d.TLS; own != nil && own.Certificate != nil && own.Certificate.Secret.Provider == model.ProviderMesh {
+		if identity, known := a.Workload.Identity(s); known {
+			request.TLS.Names = []string{identity.String()}
+		}
+	}
 	if there != nil {
-		request.Source, _ = a.Workload.Identity(s)
 		inbound := there.DecideInbound(request)
 		r.InboundDecision = &inbound
 	}

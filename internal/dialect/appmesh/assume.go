@@ -111,10 +111,10 @@ func (d Dialect) AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool 
 		return false
 	}
 	if namespace == nil {
-		return d.InjectionMode(pod, nil) != dialect.InjectionDisabled
+		return d.InjectionMode(pod, &corev1.Namespace{}) != dialect.InjectionDisabled
 	}
 	_, reached := namespace.Labels[injectionKey]
-	return reached && d.InjectionMode(pod, namespace.Labels) != dialect.InjectionDisabled
+	return reached && d.InjectionMode(pod, namespace) != dialect.InjectionDisabled
 }
 
 // satisfy adds labels until a selector matches, and reports false if it cannot match. An absent selector matches

@@ -27,11 +27,11 @@ func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 
 // InjectionMode reads the annotation of the pod, else the label of the namespace, without regard to case. Another value
 // of the annotation counts as unspecified; with another value of the label, pods get no sidecar.
-func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
+func (Dialect) InjectionMode(pod *corev1.Pod, namespace *corev1.Namespace) dialect.InjectionMode {
 	value, annotated := pod.Annotations[injectionKey]
 	labeled := false
 	if !annotated {
-		value, labeled = namespaceLabels[injectionKey]
+		value, labeled = namespace.Labels[injectionKey]
 	}
 	switch strings.ToLower(value) {
 	case "enabled":

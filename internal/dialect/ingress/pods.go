@@ -26,8 +26,8 @@ func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 
 // InjectionMode requires injection for the pods of the gateway, so that none runs without its proxy while a control
 // plane with other settings is replaced. Other pods do not change.
-func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
-	if pod.Labels[gateway.Label] == gateway.Name && namespaceLabels[gateway.Label] == gateway.Name {
+func (Dialect) InjectionMode(pod *corev1.Pod, namespace *corev1.Namespace) dialect.InjectionMode {
+	if pod.Labels[gateway.Label] == gateway.Name && namespace.Labels[gateway.Label] == gateway.Name {
 		return dialect.InjectionEnabled
 	}
 	return dialect.InjectionDisabled

@@ -30,6 +30,7 @@ func (r *renderer) ingress() {
 				"driver envoy does not support listeners of sidecars with routes; the listener is not served"))
 			continue
 		}
+		l, allowed := r.allowedStreams(l)
 		cluster := ingressCluster(r.view.Workload, l)
 		r.add(cluster, applicationCluster(r.view.Mesh, cluster, l), l.Origin)
 		chain := &listenerv3.FilterChain{
@@ -37,11 +38,17 @@ func (r *renderer) ingress() {
 			FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(l.Port))},
 		}
 		if l.Protocol.Requests() {
-			r.add(ingressRoutes(l), ingressRouteConfig(l, cluster), l.Origin)
+			routes := ingressRouteConfig(l, cluster)
 			manager := newHTTPConnectionManager("ingress", r.view.Workload.AccessLog)
 			manager.RouteSpecifier = routesByName(ingressRoutes(l))
+			origins := []model.Origin{l.Origin}
+			if r.view.Workload.Authorize {
+				addAuthorization(manager, routes, r.requestRules(l))
+				origins = append(origins, r.policyOrigins(l)...)
+			}
+			r.add(ingressRoutes(l), routes, origins...)
 			chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
-		} else {
+		} else if allowed {
 			chain.Filters = []*listenerv3.Filter{
 				tcpProxy("ingress", cluster, nil, l.Timeouts.Idle, r.view.Workload.AccessLog),
 			}

@@ -11,7 +11,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
 		"route.redirect": true, "route.clients": true, "listener.services": true, "listener.tls.hosts": true, "gateway.trustedHops": true,
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
-		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
+		"authorization": true, "listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
 		"destination.sendTimeout": true,
 		"listener.circuitBreaker": true, "listener.healthCheck": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,

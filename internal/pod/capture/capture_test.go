@@ -161,6 +161,13 @@ func TestApplyReplacesRules(t *testing.T) {
 	expect(t, "IPv6 no longer captured", pod.dial("[fd00::2]:5432"), "outside")
 	pod.apply(map[string]string{EnvAppPorts: ""})
 	expect(t, "without ports", outside.dial("10.0.0.1:8081"), "app")
+	pod.apply(map[string]string{EnvAppPorts: "*", EnvOpenPorts: "8081"})
+	for _, host := range []string{"10.0.0.1", "[fd00::1]"} {
+		expect(t, "all ports", outside.dial(host+":8080"), "ingress for "+host+":8080")
+		expect(t, "all ports, no application", outside.dial(host+":9"), "ingress for "+host+":9")
+		expect(t, "all ports, open", outside.dial(host+":8081"), "app")
+		expect(t, "all ports, from the pod", pod.dial(host+":8080"), "app")
+	}
 	pod.apply(map[string]string{EnvEnabled: "0"})
 	expect(t, "disabled", pod.dial("10.0.0.2:7000"), "outside")
 	if n := countTables(pod); n != 0 {
@@ -201,7 +208,13 @@ func TestDryRunMatchesAppliedRules(t *testing.T) {
 	if err != nil {
 		t.Skip("nft is not installed")
 	}
-	c, err := FromEnv(env(map[string]string{EnvAppPorts: "80,443", EnvGID: "7",
+	for _, ports := range []string{"80,443", "*"} {
+		checkDryRun(t, nft, ports)
+	}
+}
+
+func checkDryRun(t *testing.T, nft, ports string) {
+	c, err := FromEnv(env(map[string]string{EnvAppPorts: ports, EnvOpenPorts: "15020", EnvGID: "7",
 		EnvIgnoredIPs: "10.0.0.0/8,169.254.169.254,fd00::/8,::1", EnvDNSPort: "15053"}))
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func Command() *cobra.Command {
 			if err := Apply(rules); err != nil {
 				return err
 			}
-			slog.Info("capture rules applied", "enabled", config.Enabled, "inbound", config.AppPorts,
+			slog.Info("capture rules applied", "enabled", config.Enabled, "inbound", config.AppPorts, "allInbound", config.AllAppPorts,
 				"ipv6", config.IPv6 && HasIPv6(), "ignoredPorts", config.IgnoredPorts, "ignoredAddresses",
 				config.IgnoredAddresses)
 			return nil

@@ -16,7 +16,8 @@ const (
 	EnvGID          = "ANYMESH_CAPTURE_GID"            // group ID of the proxy
 	EnvIngressPort  = "ANYMESH_CAPTURE_INBOUND_PORT"   // of the proxy
 	EnvEgressPort   = "ANYMESH_CAPTURE_OUTBOUND_PORT"  // of the proxy
-	EnvAppPorts     = "ANYMESH_CAPTURE_APP_PORTS"      // inbound, comma separated; none
+	EnvAppPorts     = "ANYMESH_CAPTURE_APP_PORTS"      // inbound, comma separated, or * for all; none
+	EnvOpenPorts    = "ANYMESH_CAPTURE_OPEN_PORTS"     // those that are not captured though all are, comma separated; none
 	EnvIgnoredIPs   = "ANYMESH_CAPTURE_EXCLUDED_IPS"   // addresses and CIDRs, comma separated; none
 	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; 22 in any case
 	EnvDNSPort      = "ANYMESH_CAPTURE_DNS_PORT"       // of the agent's DNS server; without it, DNS is not captured
@@ -32,6 +33,8 @@ type Config struct {
 	UID, GID                *uint32 // of the proxy; nil means none
 	IngressPort, EgressPort uint16
 	AppPorts                []uint16       // inbound, sorted
+	AllAppPorts             bool           // all inbound ports but OpenPorts, in place of AppPorts
+	OpenPorts               []uint16       // inbound, sorted
 	IgnoredPorts            []uint16       // outbound, sorted
 	IgnoredAddresses        []netip.Prefix // outbound, sorted, none within another
 	IPv6                    bool
@@ -49,8 +52,12 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	}
 	c.UID, c.GID = r.id(EnvUID), r.id(EnvGID)
 	c.EgressPort = r.port(EnvEgressPort)
-	c.AppPorts = r.ports(EnvAppPorts)
-	if len(c.AppPorts) > 0 || r.value(EnvIngressPort) != "" {
+	if c.AllAppPorts = r.value(EnvAppPorts) == "*"; c.AllAppPorts {
+		c.OpenPorts = r.ports(EnvOpenPorts)
+	} else {
+		c.AppPorts = r.ports(EnvAppPorts)
+	}
+	if c.AllAppPorts || len(c.AppPorts) > 0 || r.value(EnvIngressPort) != "" {
 		c.IngressPort = r.port(EnvIngressPort)
 	}
 	c.IgnoredPorts = unique(append(r.ports(EnvIgnoredPorts), sshPort))

@@ -37,6 +37,8 @@ func TestFromEnv(t *testing.T) {
 		"disabled":    {map[string]string{EnvEnabled: "0", EnvUID: "invalid"}, func(c *Config) { *c = Config{} }},
 		"not enabled": {map[string]string{EnvEnabled: "-"}, func(c *Config) { *c = Config{} }},
 		"no listener": {map[string]string{EnvAppPorts: "", EnvIngressPort: "-"}, func(c *Config) { c.AppPorts, c.IngressPort = nil, 0 }},
+		"all ports": {map[string]string{EnvAppPorts: "*", EnvOpenPorts: "9000,15020"},
+			func(c *Config) { c.AppPorts, c.AllAppPorts, c.OpenPorts = nil, true, []uint16{9000, 15020} }},
 		"port 22 is always ignored": {map[string]string{EnvIgnoredPorts: "5432, 443,443"},
 			func(c *Config) { c.IgnoredPorts = []uint16{22, 443, 5432} }},
 		"no ignored ports": {map[string]string{EnvIgnoredPorts: "-"}, func(*Config) {}},

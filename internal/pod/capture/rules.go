@@ -86,6 +86,7 @@ const (
 
 const (
 	appPortsSet         = "app_ports"
+	openPortsSet        = "open_ports"
 	ignoredPortsSet     = "ignored_ports"
 	ignoredAddressesSet = "ignored_addresses"
 	nameserversSet      = "nameservers"
@@ -114,6 +115,13 @@ func (c Config) table(family Family) Table {
 			Matches:  []Match{{Kind: SourceNotLocal}, {Kind: DestinationPort, Set: appPortsSet}},
 			Redirect: c.IngressPort,
 		}}
+	}
+	if len(c.OpenPorts) > 0 {
+		t.Sets = append(t.Sets, Set{Name: openPortsSet, Ports: c.OpenPorts})
+		t.Inbound = append(t.Inbound, Rule{Matches: []Match{{Kind: DestinationPort, Set: openPortsSet}}})
+	}
+	if c.AllAppPorts {
+		t.Inbound = append(t.Inbound, Rule{Matches: []Match{{Kind: SourceNotLocal}, {Kind: TCP}}, Redirect: c.IngressPort})
 	}
 	bypass := func(m Match) { t.Outbound = append(t.Outbound, Rule{Matches: []Match{m}}) }
 	if c.UID != nil {

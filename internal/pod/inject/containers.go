@@ -30,7 +30,15 @@ const (
 // that the others use the network without capture.
 func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns bool) corev1.Container {
 	root, no := int64(0), false
-	dnsPort := ""
+	dnsPort, appPorts := "", joinInts(o.InboundPorts)
+	var open []corev1.EnvVar
+	if o.AllInbound {
+		appPorts = "*"
+		open = []corev1.EnvVar{{
+			Name:  "ANYMESH_CAPTURE_OPEN_PORTS",
+			Value: joinInts(append([]int{sidecar.AgentPort}, o.InboundPortExclusions...)),
+		}}
+	}
 	if dns {
 		dnsPort = strconv.Itoa(sidecar.DNSPort)
 	}
@@ -39,17 +47,17 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns
 		Image:           image,
 		ImagePullPolicy: pull,
 		Command:         []string{"anymesh", "capture"},
-		Env: []corev1.EnvVar{
+		Env: append([]corev1.EnvVar{
 			{Name: "ANYMESH_CAPTURE_ENABLED", Value: "1"},
 			{Name: "ANYMESH_CAPTURE_UID", Value: strconv.Itoa(sidecar.UID)},
 			{Name: "ANYMESH_CAPTURE_INBOUND_PORT", Value: strconv.Itoa(sidecar.InboundPort)},
 			{Name: "ANYMESH_CAPTURE_OUTBOUND_PORT", Value: strconv.Itoa(sidecar.OutboundPort)},
-			{Name: "ANYMESH_CAPTURE_APP_PORTS", Value: joinInts(o.InboundPorts)},
+			{Name: "ANYMESH_CAPTURE_APP_PORTS", Value: appPorts},
 			{Name: "ANYMESH_CAPTURE_EXCLUDED_IPS", Value: strings.Join(o.OutboundIPExclusions, ",")},
 			{Name: "ANYMESH_CAPTURE_EXCLUDED_PORTS", Value: joinInts(o.OutboundPortExclusions)},
 			{Name: "ANYMESH_CAPTURE_DNS_PORT", Value: dnsPort},
 			{Name: "ANYMESH_CAPTURE_IPV6", Value: map[bool]string{true: "1", false: "0"}[o.IPv6]},
-		},
+		}, open...),
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser: &root, RunAsGroup: &root, RunAsNonRoot: &no, AllowPrivilegeEscalation: &no,
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"NET_ADMIN"}},

@@ -27,14 +27,14 @@ type originalProbe struct {
 // rewriteProbes redirects probes and httpGet hooks of captured ports to the agent, and returns the originals as JSON.
 // Otherwise the sidecar would accept the probe's connection, whatever the state of the application, and a listener with
 // TLS would refuse the hook. Requests for hooks have a token, since a hook may do anything, such as a shutdown.
-func rewriteProbes(pod *corev1.Pod, captured []int, proxy uuid.UUID) (string, error) {
+func rewriteProbes(pod *corev1.Pod, captured func(port int) bool, proxy uuid.UUID) (string, error) {
 	original := map[string]originalProbe{}
 	rewrite := func(c *corev1.Container, kind string, probe *corev1.Probe) {
 		if probe == nil {
 			return
 		}
 		port, ok := probedPort(c, probe)
-		if !ok || !slices.Contains(captured, port) {
+		if !ok || !captured(port) {
 			return
 		}
 		kept := probe.DeepCopy()

@@ -60,7 +60,7 @@ func (w *Webhook) claimOf(pod *corev1.Pod, namespace *corev1.Namespace) (_ selec
 	var claims []selection
 	var missing error
 	for _, d := range w.Dialects {
-		mode := d.InjectionMode(pod, namespace.Labels)
+		mode := d.InjectionMode(pod, namespace)
 		if mode == dialect.InjectionDisabled {
 			continue
 		}

@@ -202,11 +202,11 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 		return fmt.Errorf("it already has a container named %s; rename that container",
 			c.Sidecar.Container.Name)
 	}
-	probes, err := rewriteProbes(pod, o.InboundPorts, c.ProxyUUID)
+	probes, err := rewriteProbes(pod, o.Captures, c.ProxyUUID)
 	if err != nil {
 		return err
 	}
-	if len(o.InboundPorts) > 0 { // the application has clients
+	if o.AllInbound || len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
 	namesPort := uint32(0)

@@ -20,8 +20,8 @@ func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 }
 
 // InjectionMode disables injection in namespaces that are not members.
-func (Dialect) InjectionMode(_ *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
-	if !member(namespaceLabels) {
+func (Dialect) InjectionMode(_ *corev1.Pod, namespace *corev1.Namespace) dialect.InjectionMode {
+	if !member(namespace.Labels) {
 		return dialect.InjectionDisabled
 	}
 	return dialect.InjectionUnspecified

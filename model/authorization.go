@@ -1,0 +1,85 @@
+package model
+
+import (
+	"slices"
+)
+
+// AuthorizationPolicy allows clients, by the identity in their certificates, to call a workload with Authorize. The
+// policies of a workload add up.
+type AuthorizationPolicy struct {
+	Key
+	// Workload is the name of the protected workload.
+	Workload string `json:"workload"`
+	// Everyone allows every client with an identity, in place of Sources.
+	Everyone bool       `json:"everyone,omitempty"`
+	Sources  []Identity `json:"sources,omitempty"`
+	// Streams is true if the policy allows connections to listeners that do not decode requests, and false if it allows
+	// requests.
+	Streams bool `json:"streams,omitempty"`
+	// Ports restricts the permission to listeners; none means all.
+	Ports []uint16 `json:"ports,omitempty"`
+	// Matches restricts it to requests that match any of them; none means all.
+	Matches []Match `json:"matches,omitempty"`
+	Origin  Origin  `json:"origin,omitzero"`
+}
+
+// AppliesTo reports whether the policy is about connections or requests of a listener.
+func (a *AuthorizationPolicy) AppliesTo(l Listener) bool {
+	return a.Streams != l.Protocol.Requests() && (len(a.Ports) == 0 || slices.Contains(a.Ports, l.Port))
+}
+
+// authorized applies the authorization policies to an inbound request. Only a certificate that the listener verifies
+// identifies the client.
+func (v *View) authorized(d *Decision, l Listener) bool {
+	if !v.Workload.Authorize {
+		return true
+	}
+	client := "a client without identity"
+	var names []string
+	if l.TLS != nil && l.TLS.Validation != nil && d.Request.TLS != nil && len(d.Request.TLS.Names) > 0 {
+		names = d.Request.TLS.Names
+		client = names[0]
+	}
+	for _, a := range v.AuthorizationPolicies {
+		named := slices.ContainsFunc(a.Sources, func(s Identity) bool { return slices.Contains(names, s.String()) })
+		if !named && (!a.Everyone || len(names) == 0) {
+			continue
+		}
+		switch matches := func(m Match) bool { return m.Matches(d.Request) }; {
+		case a.Streams == l.Protocol.Requests():
+			d.step(a.Origin, "the policy allows %s %s only", client, kindOf(a.Streams))
+		case !a.AppliesTo(l):
+			d.step(a.Origin, "the policy allows %s other ports", client)
+		case len(a.Matches) > 0 && !slices.ContainsFunc(a.Matches, matches):
+			d.step(a.Origin, "the policy allows %s other requests", client)
+		default:
+			d.step(a.Origin, "the policy allows it to %s", client)
+			return true
+		}
+	}
+	d.step(v.Workload.Origin, "no policy allows it to %s", client)
+	return false
+}
+
+func kindOf(streams bool) string {
+	if streams {
+		return "connections without HTTP"
+	}
+	return "HTTP requests"
+}
+
+// AllowedStreams lists the identities that may connect to a listener that does not decode requests, as SPIFFE IDs,
+// sorted. everyone is true if every client with an identity may.
+func (v *View) AllowedStreams(l Listener) (ids []string, everyone bool) {
+	for _, a := range v.AuthorizationPolicies {
+		if !a.AppliesTo(l) || !a.Streams {
+			continue
+		}
+		everyone = everyone || a.Everyone
+		for _, s := range a.Sources {
+			ids = append(ids, s.String())
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), everyone
+}
