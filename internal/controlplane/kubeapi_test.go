@@ -43,13 +43,16 @@ type change struct {
 
 // kinds are the resources that the control plane uses, by group path; * marks namespaced resources.
 var kinds = map[string]string{
-	"/api/v1":                               "namespaces:Namespace configmaps*:ConfigMap pods*:Pod secrets*:Secret services*:Service",
-	"/apis/appmesh.k8s.aws/v1beta2":         "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
-	"/apis/discovery.k8s.io/v1":             "endpointslices*:EndpointSlice",
-	"/apis/coordination.k8s.io/v1":          "leases*:Lease",
-	"/apis/events.k8s.io/v1":                "events*:Event",
-	"/apis/apiextensions.k8s.io/v1":         "customresourcedefinitions:CustomResourceDefinition",
-	"/apis/admissionregistration.k8s.io/v1": "mutatingwebhookconfigurations:MutatingWebhookConfiguration validatingwebhookconfigurations:ValidatingWebhookConfiguration",
+	"/api/v1":                                  "namespaces:Namespace configmaps*:ConfigMap pods*:Pod secrets*:Secret services*:Service serviceaccounts*:ServiceAccount",
+	"/apis/appmesh.k8s.aws/v1beta2":            "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
+	"/apis/access.smi-spec.io/v1alpha3":        "traffictargets*:TrafficTarget",
+	"/apis/specs.smi-spec.io/v1alpha4":         "httproutegroups*:HTTPRouteGroup tcproutes*:TCPRoute",
+	"/apis/config.openservicemesh.io/v1alpha2": "meshconfigs*:MeshConfig",
+	"/apis/discovery.k8s.io/v1":                "endpointslices*:EndpointSlice",
+	"/apis/coordination.k8s.io/v1":             "leases*:Lease",
+	"/apis/events.k8s.io/v1":                   "events*:Event",
+	"/apis/apiextensions.k8s.io/v1":            "customresourcedefinitions:CustomResourceDefinition",
+	"/apis/admissionregistration.k8s.io/v1":    "mutatingwebhookconfigurations:MutatingWebhookConfiguration validatingwebhookconfigurations:ValidatingWebhookConfiguration",
 }
 
 func newKubeAPI() *kubeAPI {

@@ -3,6 +3,8 @@ package store
 import (
 	"maps"
 	"net/netip"
+	"slices"
+	"strconv"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +44,8 @@ type PodSettings struct {
 	Class, DNS, Bypass string
 	// Gates are the readiness gates, each with the status of its condition.
 	Gates Labels
+	// Ports are the numbers of named TCP ports.
+	Ports Labels
 }
 
 // NewPod returns the part of a pod.
@@ -52,6 +56,7 @@ func NewPod(pod *corev1.Pod) *Pod {
 		shared: unique.Make(PodSettings{
 			pod.Namespace, pod.Spec.ServiceAccountName, pod.Annotations[sidecar.ClassAnnotation],
 			pod.Annotations[sidecar.DNSAnnotation], pod.Annotations[sidecar.BypassAnnotation], gates(pod),
+			namedPorts(pod),
 		}),
 	}
 	out.families = uint8(copy(out.addresses[:], Addresses(pod)))
@@ -67,6 +72,19 @@ func gates(pod *corev1.Pod) Labels {
 	for _, c := range pod.Status.Conditions {
 		if _, is := out[string(c.Type)]; is {
 			out[string(c.Type)] = string(c.Status)
+		}
+	}
+	return NewLabels(out)
+}
+
+// namedPorts returns the numbers of the named TCP ports of a pod.
+func namedPorts(pod *corev1.Pod) Labels {
+	out := map[string]string{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		for _, p := range c.Ports {
+			if p.Name != "" && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
+				out[p.Name] = strconv.Itoa(int(p.ContainerPort))
+			}
 		}
 	}
 	return NewLabels(out)

@@ -75,7 +75,7 @@ func (l Line) decide(v *model.View) model.Decision {
 // expect converts a decision to the syntax of cases.
 func (l Line) expect(d model.Decision) Expectation {
 	e := Expectation{target: outcome(d), route: d.Route}
-	if d.Outcome == model.Refused {
+	if e[target] == refused {
 		return e
 	}
 	if d.Request.Path != l.Request.Path {
@@ -104,6 +104,9 @@ func outcome(d model.Decision) string {
 	case model.Refused:
 		return refused
 	case model.Denied:
+		if !d.Request.Protocol.Requests() {
+			return refused
+		}
 		return denied
 	case model.Malformed:
 		return malformed

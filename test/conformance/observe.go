@@ -247,7 +247,7 @@ func observedResult(s Observation) string {
 func (l Line) expectedResult(d model.Decision) string {
 	switch {
 	case d.Outcome == model.Refused, d.Outcome == model.Resolved && !l.Resolved.IsValid(),
-		(l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
+		(l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow || d.Outcome == model.Denied) &&
 			!l.Request.Protocol.Requests():
 		return refused
 	case d.Outcome == model.NotHTTP, l.Request.Protocol.Requests() && predict(d, l).local:

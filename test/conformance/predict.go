@@ -43,6 +43,8 @@ func predict(d model.Decision, l Line) end {
 	switch d.Outcome {
 	case model.NotFound:
 		return own(0, "404", "unimplemented")
+	case model.Denied:
+		return own(0, "403", "permission-denied")
 	case model.Malformed:
 		return own(0, "400", "internal")
 	case model.Denied:

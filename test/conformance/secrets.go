@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
@@ -95,6 +96,11 @@ func (c *certificates) writeIdentity(secrets []model.Secret) error {
 	if err := mountRun(); err != nil {
 		return err
 	}
+	// A pod has an identity, whether its view names it or not.
+	if !slices.ContainsFunc(secrets, func(s model.Secret) bool { return identifies(s.Name) }) {
+		domain, _ := model.TrustDomainID(secrets[0].Name)
+		secrets = append(secrets, model.Secret{Name: domain + "/ns/pod/sa/pod"})
+	}
 	identity := ""
 	for _, s := range secrets {
 		domain, _ := model.TrustDomainID(s.Name)
@@ -106,7 +112,7 @@ func (c *certificates) writeIdentity(secrets []model.Secret) error {
 			return err
 		}
 		switch {
-		case s.Name == domain || s.Name == identity:
+		case !identifies(s.Name) || s.Name == identity:
 			continue
 		case identity != "":
 			return fmt.Errorf("there are two identities: %s and %s", identity, s.Name)
@@ -122,4 +128,10 @@ func (c *certificates) writeIdentity(secrets []model.Secret) error {
 		}
 	}
 	return nil
+}
+
+// identifies reports whether a SPIFFE ID is more than a trust domain.
+func identifies(id string) bool {
+	domain, _ := model.TrustDomainID(id)
+	return id != domain
 }

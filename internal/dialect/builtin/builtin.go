@@ -6,10 +6,12 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/dialect/gatewayapi"
 	"anymesh.dev/anymesh/internal/dialect/ingress"
+	"anymesh.dev/anymesh/internal/dialect/osm"
 )
 
 func init() {
 	dialect.Register(appmesh.Dialect{})
 	dialect.Register(gatewayapi.Dialect{})
 	dialect.Register(ingress.Dialect{})
+	dialect.Register(osm.Dialect{})
 }

@@ -1,0 +1,96 @@
+// Package osm is the dialect of Open Service Mesh: the API groups smi-spec.io and openservicemesh.io.
+//
+// In: the objects of these groups, and the Namespaces, ServiceAccounts, Services and Pods of monitored namespaces. Out:
+// a workload for each ServiceAccount, a service for each Service, and what may call them. All functions are pure.
+//
+// Services that nobody restricts are reachable by their names in the DNS of the cluster. What a ServiceAccount may do is
+// decided by the sidecar of the destination, by the identity in the certificate of the client, so that all members
+// share what they know of services, and a change of permissions affects the pods of the destination only.
+package osm
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/api/crds"
+	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
+	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
+	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
+	"anymesh.dev/anymesh/internal/dialect"
+)
+
+// Dialect is the dialect with its settings.
+type Dialect struct {
+	// TrustDomain is the trust domain of the pods' identities. The default is dialect.DefaultTrustDomain.
+	TrustDomain string
+}
+
+// What the dialect is besides a dialect.
+var (
+	_ dialect.Configurable = Dialect{}
+	_ dialect.Injection    = Dialect{}
+	_ dialect.Manifests    = Dialect{}
+	_ dialect.Transforms   = Dialect{}
+)
+
+// Name is the name of the folder.
+func (Dialect) Name() string { return "osm" }
+
+// Title is the display name.
+func (Dialect) Title() string { return "Open Service Mesh" }
+
+// AddToScheme adds the kinds of the groups to a scheme.
+func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
+	for _, add := range []func(*runtime.Scheme) error{access.AddToScheme, specs.AddToScheme, config.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Definitions returns the CustomResourceDefinitions of the groups.
+func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var out []*apiextensionsv1.CustomResourceDefinition
+	for _, group := range []string{access.GroupVersion.Group, specs.GroupVersion.Group, config.GroupVersion.Group} {
+		of, err := crds.OfGroup(group)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, of...)
+	}
+	return out, nil
+}
+
+// Kinds returns an empty object of each kind that the rules read.
+func (Dialect) Kinds() []client.Object {
+	return []client.Object{
+		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{},
+		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{},
+	}
+}
+
+// Values returns nil: the chart value of this name has the settings of sidecars, and MeshConfig those of the mesh.
+func (Dialect) Values() any { return nil }
+
+// Configure returns the dialect with the trust domain.
+func (Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
+	return Dialect{TrustDomain: s.TrustDomain}, nil
+}
+
+func (d Dialect) trustDomain() string {
+	if d.TrustDomain == "" {
+		return dialect.DefaultTrustDomain
+	}
+	return d.TrustDomain
+}
+
+// sorted returns the entries without duplicates, in order.
+func sorted(all []string) []string {
+	out := slices.Sorted(slices.Values(all))
+	return slices.Compact(out)
+}

@@ -1,0 +1,103 @@
+package osm
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// Labels and annotations of Open Service Mesh.
+const (
+	prefix = "openservicemesh.io/"
+	// monitoredLabel is the label of a member namespace, with the name of its mesh.
+	monitoredLabel = prefix + "monitored-by"
+	// ignoreLabel excludes a namespace, whatever its value is.
+	ignoreLabel = prefix + "ignore"
+	// injectionAnnotation of a namespace or a pod enables or disables injection.
+	injectionAnnotation = prefix + "sidecar-injection"
+)
+
+// systemNamespaces are never members.
+var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic}
+
+// meshOf returns the mesh of a namespace. It reports false if the namespace is not a member of one.
+func meshOf(ns *corev1.Namespace) (string, bool) {
+	mesh := ns.Labels[monitoredLabel]
+	_, ignored := ns.Labels[ignoreLabel]
+	return mesh, mesh != "" && !ignored && !slices.Contains(systemNamespaces, ns.Name)
+}
+
+// membership is the part of a rule that finds the meshes of namespaces.
+type membership struct {
+	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
+}
+
+func (r *rules) readsMembership(rule *incremental.Rule) membership {
+	return membership{incremental.Reads(rule, r.namespaces)}
+}
+
+// of returns the mesh of a namespace, and false if it is not a member of one.
+func (m membership) of(namespace string) (string, bool) {
+	ns, known := m.namespaces.ReadFirst(types.NamespacedName{Name: namespace})
+	if !known {
+		return "", false
+	}
+	return meshOf(ns)
+}
+
+// addMeshes adds the rules that emit the meshes of member namespaces.
+func (r *rules) addMeshes(g *incremental.Graph) {
+	rule := incremental.NewRule(g, "Namespace")
+	incremental.Each(rule, r.namespaces, incremental.Emits(rule, r.meshNames),
+		func(names *incremental.Emitter[string, model.Origin], _ types.NamespacedName, all []*corev1.Namespace) {
+			if mesh, is := meshOf(all[0]); is {
+				names.Emit(mesh, originOf("", "Namespace", all[0]))
+			}
+		})
+	rule = incremental.NewRule(g, "mesh")
+	incremental.Each(rule, r.meshNames, &meshRule{
+		trustDomain: r.dialect.trustDomain(), settings: incremental.Reads(rule, r.settings),
+		meshes: r.out.EmitsMeshes(rule), findings: r.out.EmitsFindings(rule),
+	}, (*meshRule).evaluate)
+}
+
+// meshRule emits the mesh of namespaces.
+type meshRule struct {
+	trustDomain string
+	settings    *incremental.Reader[allKey, meshSettings]
+	meshes      store.Output[string, model.Mesh]
+	findings    store.Output[model.ObjectRef, model.Finding]
+}
+
+func (r *meshRule) evaluate(name string, namespaces []model.Origin) {
+	settings, known := r.settings.ReadFirst(allKey{})
+	m := model.Mesh{Name: name, TrustDomain: r.trustDomain, Egress: model.EgressDeny, Origin: namespaces[0]}
+	if known {
+		m.Origin = settings.origin.At(egressPath)
+	} else {
+		f := model.NewFinding(namespaces[0].At(monitoredPath), model.CodeReferenceNotFound,
+			"there is no MeshConfig "+meshConfigName+": permissive mode and egress are off")
+		f.Severity = model.Warning
+		r.findings.Emit(f)
+	}
+	if settings.egress {
+		m.Egress = model.EgressAllow
+	}
+	r.meshes.Emit(m)
+}
+
+// monitoredPath is the path of the label.
+const monitoredPath = "metadata.labels[" + monitoredLabel + "]"
+
+// originOf returns the origin of an object.
+func originOf(group, kind string, o metav1.Object) model.Origin {
+	return model.NewOrigin(model.ObjectRef{
+		Group: group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+	}).CreatedAt(store.CreatedAt(o))
+}

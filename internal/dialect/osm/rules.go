@@ -1,0 +1,94 @@
+package osm
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// allKey is the key of relations with a single list of entries.
+type allKey struct{}
+
+// rules are the relations between the objects and the model.
+type rules struct {
+	dialect Dialect
+	out     *store.Model
+
+	namespaces *incremental.Relation[types.NamespacedName, *corev1.Namespace]
+	// meshNames has the member namespaces of each mesh.
+	meshNames *incremental.Relation[string, model.Origin]
+	settings  *incremental.Relation[allKey, meshSettings]
+
+	// accounts are the ServiceAccounts of members, whose objects may be unknown.
+	accounts *incremental.Relation[types.NamespacedName, model.Origin]
+	// selectors are the Services by what they select.
+	selectors *incremental.Relation[selectorIndex, selectingService]
+	// used has an entry for each pod with a port, listened a single one.
+	used     *incremental.Relation[portUse, struct{}]
+	listened *incremental.Relation[types.NamespacedName, portUse]
+	// behind has an entry for each pod of a Service with an identity, identities a single one.
+	behind     *incremental.Relation[serviceAccount, struct{}]
+	identities *incremental.Relation[types.NamespacedName, string]
+	// targets has an entry for each pod with a named port, targetPorts a single one.
+	targets     *incremental.Relation[namedTarget, struct{}]
+	targetPorts *incremental.Relation[types.NamespacedName, namedTarget]
+	// shortNames are the namespaces of Services with a name.
+	shortNames *incremental.Relation[model.Key, string]
+
+	httpGroups *incremental.Relation[types.NamespacedName, *httpGroup]
+	tcpRoutes  *incremental.Relation[types.NamespacedName, *tcpRoute]
+}
+
+// Rules adds the rules that derive model items and findings from objects.
+func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
+	r := &rules{dialect: d, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
+	r.addRelations(g)
+	r.addMeshConfig(g, objects)
+	r.addMeshes(g)
+	r.addServices(g, objects)
+	r.addPods(g, objects)
+	r.addAccounts(g, objects)
+	r.addRoutes(g, objects)
+	r.addTrafficTargets(g, objects)
+}
+
+func (r *rules) addRelations(g *incremental.Graph) {
+	byAge := func(a, b model.Origin) int { return a.CompareAge(b) }
+	none := func(_, _ struct{}) int { return 0 }
+	same := func(_, _ struct{}) bool { return true }
+	equalText := func(a, b string) bool { return a == b }
+	r.meshNames = incremental.NewRelation[string](g, "member namespaces", byAge, model.Origin.Equal)
+	r.settings = incremental.NewRelation[allKey](g, "mesh settings", func(a, b meshSettings) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b meshSettings) bool {
+		return a.permissive == b.permissive && a.egress == b.egress && a.origin.Equal(b.origin)
+	})
+	r.accounts = incremental.NewRelation[types.NamespacedName](g, "accounts", byAge, model.Origin.Equal)
+	r.selectors = incremental.NewRelation[selectorIndex](g, "selecting services", func(a, b selectingService) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b selectingService) bool { return reflect.DeepEqual(a, b) })
+	r.used = incremental.NewRelation[portUse](g, "used ports", none, same)
+	r.listened = incremental.NewRelation[types.NamespacedName](g, "listened ports", portUse.compare,
+		func(a, b portUse) bool { return a == b })
+	r.behind = incremental.NewRelation[serviceAccount](g, "accounts of pods", none, same)
+	r.identities = incremental.NewRelation[types.NamespacedName](g, "accounts of services", strings.Compare, equalText)
+	r.targets = incremental.NewRelation[namedTarget](g, "named ports of pods", none, same)
+	r.targetPorts = incremental.NewRelation[types.NamespacedName](g, "named ports of services", namedTarget.compare,
+		func(a, b namedTarget) bool { return a == b })
+	r.shortNames = incremental.NewRelation[model.Key](g, "short names", strings.Compare, equalText)
+	r.httpGroups = incremental.NewRelation[types.NamespacedName](g, "HTTP route groups",
+		func(_, _ *httpGroup) int { return 0 }, func(a, b *httpGroup) bool { return reflect.DeepEqual(a, b) })
+	r.tcpRoutes = incremental.NewRelation[types.NamespacedName](g, "TCP routes",
+		func(_, _ *tcpRoute) int { return 0 }, func(a, b *tcpRoute) bool { return reflect.DeepEqual(a, b) })
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}

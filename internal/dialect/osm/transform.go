@@ -1,0 +1,23 @@
+package osm
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Transforms returns the transform of cached ServiceAccounts, of which only the name is read.
+func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
+	return map[client.Object]cache.TransformFunc{&corev1.ServiceAccount{}: trimAccount}
+}
+
+func trimAccount(object any) (any, error) {
+	account, is := object.(*corev1.ServiceAccount)
+	if !is {
+		return object, nil
+	}
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: account.Namespace, Name: account.Name, UID: account.UID, ResourceVersion: account.ResourceVersion,
+	}}, nil
+}
