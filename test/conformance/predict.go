@@ -47,8 +47,6 @@ func predict(d model.Decision, l Line) end {
 		return own(0, "403", "permission-denied")
 	case model.Malformed:
 		return own(0, "400", "internal")
-	case model.Denied:
-		return own(0, "403", "permission-denied")
 	case model.NotHTTP:
 		return own(0, "400", "")
 	case model.Unavailable, model.Overflow:

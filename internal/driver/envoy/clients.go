@@ -13,8 +13,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// clientsFilterName is the name of the filter that applies model.Route.Clients.
-const clientsFilterName = "envoy.filters.http.rbac"
+// clientsFilterName is the name of the filter that applies model.Route.Clients. It differs from that of authorization.
+const clientsFilterName = "envoy.filters.http.rbac.clients"
 
 // clientsFilter is a filter that applies the restrictions of routes. It does nothing for other routes. It is not
 // disabled for them: Envoy decides about that before ignoreHostCase selects the route.
@@ -31,10 +31,10 @@ func clientsConfig(c *model.ClientRanges) map[string]*anypb.Any {
 	}
 	client := anyPrincipal()
 	if len(c.Allowed) > 0 {
-		client = principals(c.Allowed)
+		client = addressIn(c.Allowed)
 	}
 	if len(c.Denied) > 0 {
-		denied := &configv3.Principal{Identifier: &configv3.Principal_NotId{NotId: principals(c.Denied)}}
+		denied := &configv3.Principal{Identifier: &configv3.Principal_NotId{NotId: addressIn(c.Denied)}}
 		client = &configv3.Principal{Identifier: &configv3.Principal_AndIds{
 			AndIds: &configv3.Principal_Set{Ids: []*configv3.Principal{client, denied}},
 		}}
@@ -52,8 +52,8 @@ func anyPrincipal() *configv3.Principal {
 	return &configv3.Principal{Identifier: &configv3.Principal_Any{Any: true}}
 }
 
-// principals matches clients with an address in one of the ranges.
-func principals(ranges []netip.Prefix) *configv3.Principal {
+// addressIn matches clients with an address in one of the ranges.
+func addressIn(ranges []netip.Prefix) *configv3.Principal {
 	set := &configv3.Principal_Set{}
 	for _, p := range ranges {
 		set.Ids = append(set.Ids, &configv3.Principal{Identifier: &configv3.Principal_RemoteIp{RemoteIp: &corev3.CidrRange{
