@@ -19,8 +19,22 @@ func testSidecarKilled(t *testing.T) {
 		t.Fatalf("%d pods, error %v", len(pods.Items), err)
 	}
 	pod := pods.Items[0].Name
-	run(t, "-n", "colors", "exec", pod, "-c", "envoy", "--", "sh", "-c",
-		`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" != envoy ] || kill -KILL ${p#/proc/}; done`)
+	for _, c := range pods.Items[0].Status.InitContainerStatuses {
+		if c.Name == "envoy" { // the agent starts no Envoy again that ran for less than 10 s
+			eventually(t, 15*time.Second, "Envoy has run for a while", func() error {
+				if ran := time.Since(c.State.Running.StartedAt.Time); ran < 12*time.Second {
+					return fmt.Errorf("it has run for %v", ran)
+				}
+				return nil
+			})
+		}
+	}
+	killed := mustOnNode(t, "sh", "-c", `for p in /proc/[0-9]*; do
+		[ "$(cat $p/comm)" = envoy ] && grep -qs "$0" $p/environ $p/cmdline && kill -KILL ${p#/proc/} && echo ${p#/proc/}
+	done 2>/dev/null; true`, pod)
+	if len(strings.Fields(killed)) != 1 {
+		t.Fatalf("killed processes: %q", killed)
+	}
 	eventually(t, 30*time.Second, "the calls of a second succeed", func() error { return allAnswered(t) })
 	log := run(t, "-n", "colors", "logs", pod, "-c", "envoy", "--tail=-1")
 	if !hasLine(log, "the proxy was killed", "restarted=true") {
