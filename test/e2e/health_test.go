@@ -17,10 +17,11 @@ const (
 // configuration of the health check loses no request.
 func TestHealth(t *testing.T) {
 	apply(t, checkedManifests)
+	waitReady(t, "colors", "deployment/checked")
+	addCheckedTarget(t)
 	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
 	patchBackends(t,
 		`[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"checked"}}}}]`)
-	waitReady(t, "colors", "deployment/checked")
 	pods := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=checked", "-o",
 		"jsonpath={.items[*].metadata.name}"))
 	if len(pods) != 2 {
@@ -56,6 +57,37 @@ func TestHealth(t *testing.T) {
 
 	checkEjection(t, one)
 	reaches("the outlier is back", one, other)
+}
+
+// addCheckedTarget adds a target with a health check to a route under load, and removes it. No call fails, although no
+// check of the target has passed when clients learn of it.
+func addCheckedTarget(t *testing.T) {
+	t.Helper()
+	const targets = "/spec/routes/0/httpRoute/action/weightedTargets/"
+	edit := func(patch string) { run(t, "-n", "colors", "patch", "virtualrouter", "color", "--type=json", "-p", patch) }
+	calls := startCalls(t, "front", colorURL, 3000)
+	edit(`[{"op":"add","path":"` + targets + `0","value":{"virtualNodeRef":{"name":"checked"},"weight":50}}]`)
+	t.Cleanup(func() {
+		_, _ = kubectl(contextOf(t), "-n", "colors", "patch", "virtualrouter", "color", "--type=json", "-p",
+			`[{"op":"test","path":"`+targets+`0/virtualNodeRef/name","value":"checked"},{"op":"remove","path":"`+targets+`0"}]`)
+	})
+	during := calls.Wait(t)
+	eventually(t, 20*time.Second, "the target gets requests", func() error {
+		counts := callsFrom(t, "front", colorURL, 20)
+		for outcome, n := range counts {
+			during[outcome] += n
+			if strings.HasPrefix(outcome, "checked-") {
+				return nil
+			}
+		}
+		return fmt.Errorf("responses %v", counts)
+	})
+	edit(`[{"op":"remove","path":"` + targets + `0"}]`)
+	for outcome, n := range during {
+		if outcome != "red" && outcome != "blue" && !strings.HasPrefix(outcome, "checked-") {
+			t.Errorf("%d calls have the outcome %s", n, outcome)
+		}
+	}
 }
 
 // checkEjection checks that a pod is ejected after its third 5xx, not earlier, and that it is back after the base

@@ -125,6 +125,7 @@ func TestCertificateInFilesRotates(t *testing.T) {
 	if len(counts) != 1 || counts["vault"] != 10100 {
 		t.Errorf("calls during the rotation: %v", counts)
 	}
+	t.Run("a file that the pod does not have", missingFile)
 }
 
 // servedCertificate returns the certificate that a server presents, as PEM.
