@@ -64,7 +64,9 @@ func TestHealth(t *testing.T) {
 func addCheckedTarget(t *testing.T) {
 	t.Helper()
 	const targets = "/spec/routes/0/httpRoute/action/weightedTargets/"
-	edit := func(patch string) { run(t, "-n", "colors", "patch", "virtualrouter", "color", "--type=json", "-p", patch) }
+	edit := func(patch string) {
+		run(t, "-n", "colors", "patch", "virtualrouter", "color", "--type=json", "-p", patch)
+	}
 	calls := startCalls(t, "front", colorURL, 3000)
 	edit(`[{"op":"add","path":"` + targets + `0","value":{"virtualNodeRef":{"name":"checked"},"weight":50}}]`)
 	t.Cleanup(func() {
