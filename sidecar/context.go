@@ -49,7 +49,7 @@ type InjectorContext struct {
 	BootstrapCertificate []byte
 	ContainerPullPolicy  corev1.PullPolicy
 	// The lists of ports and CIDR ranges that are excluded from capture, or that limit it. They are informative: the
-	// injector adds the capture. No dialect has inbound exclusions or outbound inclusions yet, so these are empty.
+	// injector adds the capture.
 	InboundPortExclusionList     []int
 	OutboundPortExclusionList    []int
 	OutboundIPRangeInclusionList []string

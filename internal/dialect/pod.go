@@ -55,6 +55,8 @@ type PodOptions struct {
 	OutboundPortExclusions []int
 	// OutboundIPExclusions are destination addresses and CIDR ranges that are not captured.
 	OutboundIPExclusions []string
+	// OutboundIPInclusions are the only destinations that are captured, but for the exclusions; empty means all.
+	OutboundIPInclusions []string
 	// IPv6 enables capture of IPv6.
 	IPv6 bool
 	// Resources override the resources of the sidecar container by name.

@@ -23,7 +23,7 @@ func (Dialect) PodOptions(pod *corev1.Pod, _ model.Workload) (dialect.PodOptions
 		{"inbound-port-exclusion-list", addPorts(&o.InboundPortExclusions)},
 		{"outbound-port-exclusion-list", addPorts(&o.OutboundPortExclusions)},
 		{"outbound-ip-range-exclusion-list", addRanges(&o.OutboundIPExclusions)},
-		{"outbound-ip-range-inclusion-list", notSupported},
+		{"outbound-ip-range-inclusion-list", addRanges(&o.OutboundIPInclusions)},
 	} {
 		value, set := pod.Annotations[prefix+a.name]
 		if !set {
@@ -34,14 +34,6 @@ func (Dialect) PodOptions(pod *corev1.Pod, _ model.Workload) (dialect.PodOptions
 		}
 	}
 	return o, nil
-}
-
-// notSupported denies a pod: without the list, more of its connections would be captured than it asks for.
-func notSupported(value string) error {
-	if strings.TrimSpace(value) == "" {
-		return nil
-	}
-	return fmt.Errorf("%q: inclusion lists are not supported; exclude ranges instead", value)
 }
 
 // addPorts parses a list of ports.

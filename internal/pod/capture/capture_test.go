@@ -104,6 +104,21 @@ func TestCapture(t *testing.T) {
 	expect(t, "port that is not listed, IPv6", outside.dial("[fd00::1]:8081"), "app")
 }
 
+// Included ranges limit the capture of outbound connections. Exclusions apply within them.
+func TestIncludedRanges(t *testing.T) {
+	pod, outside := newPodNetns(t)
+	pod.apply(map[string]string{EnvIncludedIPs: "10.9.0.0/16"})
+	expect(t, "included", pod.dial("10.9.0.1:7000"), "egress for 10.9.0.1:7000")
+	expect(t, "not included", pod.dial("10.0.0.2:7000"), "outside")
+	expect(t, "IPv6, of which nothing is included", pod.dial("[fd09::1]:7000"), "outside")
+	expect(t, "inbound", outside.dial("10.0.0.1:8080"), "ingress for 10.0.0.1:8080")
+	pod.apply(map[string]string{EnvIncludedIPs: "10.0.0.0/8,fd00::/8", EnvIgnoredIPs: "10.9.0.0/16", EnvIgnoredPorts: "5432"})
+	expect(t, "included range", pod.dial("10.0.0.2:7000"), "egress for 10.0.0.2:7000")
+	expect(t, "included range, IPv6", pod.dial("[fd00::2]:7000"), "egress for [fd00::2]:7000")
+	expect(t, "excluded within it", pod.dial("10.9.0.1:7000"), "outside")
+	expect(t, "excluded port", pod.dial("10.0.0.2:5432"), "outside")
+}
+
 // TestPortsOfProxyRefuseConnections checks the connections that are not redirected: with IPv6 captured or not, and
 // without ports of the application.
 func TestPortsOfProxyRefuseConnections(t *testing.T) {

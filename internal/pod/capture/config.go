@@ -19,6 +19,7 @@ const (
 	EnvAppPorts     = "ANYMESH_CAPTURE_APP_PORTS"      // inbound, comma separated, or * for all; none
 	EnvOpenPorts    = "ANYMESH_CAPTURE_OPEN_PORTS"     // those that are not captured though all are, comma separated; none
 	EnvIgnoredIPs   = "ANYMESH_CAPTURE_EXCLUDED_IPS"   // addresses and CIDRs, comma separated; none
+	EnvIncludedIPs  = "ANYMESH_CAPTURE_INCLUDED_IPS"   // the only ones that are captured, like those before; all
 	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; 22 in any case
 	EnvDNSPort      = "ANYMESH_CAPTURE_DNS_PORT"       // of the agent's DNS server; without it, DNS is not captured
 	EnvIPv6         = "ANYMESH_CAPTURE_IPV6"           // 1, or 0 for IPv4 only; 1
@@ -37,9 +38,12 @@ type Config struct {
 	OpenPorts               []uint16       // inbound, sorted
 	IgnoredPorts            []uint16       // outbound, sorted
 	IgnoredAddresses        []netip.Prefix // outbound, sorted, none within another
-	IPv6                    bool
-	DNSPort                 uint16         // 0 means that DNS is not captured
-	Nameservers             []netip.Prefix // to which DNS questions go, sorted
+	// IncludedAddresses are the only outbound destinations that are captured, sorted, none within another. Empty means
+	// all. IgnoredAddresses within them are not captured.
+	IncludedAddresses []netip.Prefix
+	IPv6              bool
+	DNSPort           uint16         // 0 means that DNS is not captured
+	Nameservers       []netip.Prefix // to which DNS questions go, sorted
 }
 
 // FromEnv reads the configuration from environment variables; lookup is os.LookupEnv. It joins all errors; each names
@@ -62,6 +66,7 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	}
 	c.IgnoredPorts = unique(append(r.ports(EnvIgnoredPorts), sshPort))
 	c.IgnoredAddresses = r.prefixes(EnvIgnoredIPs)
+	c.IncludedAddresses = r.prefixes(EnvIncludedIPs)
 	c.IPv6 = r.flag(EnvIPv6, true)
 	if r.value(EnvDNSPort) != "" {
 		c.DNSPort = r.port(EnvDNSPort)

@@ -89,6 +89,7 @@ const (
 	openPortsSet        = "open_ports"
 	ignoredPortsSet     = "ignored_ports"
 	ignoredAddressesSet = "ignored_addresses"
+	includedAddresses   = "included_addresses"
 	nameserversSet      = "nameservers"
 )
 
@@ -149,7 +150,16 @@ func (c Config) table(family Family) Table {
 		t.RawInbound, t.RawOutbound = c.untracked()
 		t.RawOutbound = append(t.RawOutbound, refusals(c.DNSPort)...)
 	}
-	t.Outbound = append(t.Outbound, Rule{Matches: []Match{{Kind: TCP}}, Redirect: c.EgressPort})
+	captured := Rule{Matches: []Match{{Kind: TCP}}, Redirect: c.EgressPort}
+	if len(c.IncludedAddresses) > 0 {
+		own := filterFamily(c.IncludedAddresses, family)
+		if len(own) == 0 {
+			return t
+		}
+		t.Sets = append(t.Sets, Set{Name: includedAddresses, Addresses: own})
+		captured.Matches = append(captured.Matches, Match{Kind: DestinationAddress, Set: includedAddresses})
+	}
+	t.Outbound = append(t.Outbound, captured)
 	return t
 }
 

@@ -31,13 +31,18 @@ const (
 func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns bool) corev1.Container {
 	root, no := int64(0), false
 	dnsPort, appPorts := "", joinInts(o.InboundPorts)
-	var open []corev1.EnvVar
+	var optional []corev1.EnvVar
 	if o.AllInbound {
 		appPorts = "*"
-		open = []corev1.EnvVar{{
+		optional = []corev1.EnvVar{{
 			Name:  "ANYMESH_CAPTURE_OPEN_PORTS",
 			Value: joinInts(append([]int{sidecar.AgentPort}, o.InboundPortExclusions...)),
 		}}
+	}
+	if len(o.OutboundIPInclusions) > 0 {
+		optional = append(optional, corev1.EnvVar{
+			Name: "ANYMESH_CAPTURE_INCLUDED_IPS", Value: strings.Join(o.OutboundIPInclusions, ","),
+		})
 	}
 	if dns {
 		dnsPort = strconv.Itoa(sidecar.DNSPort)
@@ -57,7 +62,7 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns
 			{Name: "ANYMESH_CAPTURE_EXCLUDED_PORTS", Value: joinInts(o.OutboundPortExclusions)},
 			{Name: "ANYMESH_CAPTURE_DNS_PORT", Value: dnsPort},
 			{Name: "ANYMESH_CAPTURE_IPV6", Value: map[bool]string{true: "1", false: "0"}[o.IPv6]},
-		}, open...),
+		}, optional...),
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser: &root, RunAsGroup: &root, RunAsNonRoot: &no, AllowPrivilegeEscalation: &no,
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"NET_ADMIN"}},

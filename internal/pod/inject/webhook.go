@@ -139,7 +139,8 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 		ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
 		SidecarClass:    class, Configurator: mesh, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
 		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions,
-		OutboundIPRangeExclusionList: o.OutboundIPExclusions, OriginalHealthProbes: originalProbes(pod),
+		OutboundIPRangeExclusionList: o.OutboundIPExclusions, OutboundIPRangeInclusionList: o.OutboundIPInclusions,
+		InboundPortExclusionList: o.InboundPortExclusions, OriginalHealthProbes: originalProbes(pod),
 		DryRun: dryRun, Workload: workload, Node: workload.NodeID, Proxy: o.Proxy,
 	}
 	if o.SDSSocket != nil {
