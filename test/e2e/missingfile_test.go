@@ -19,7 +19,7 @@ func missingFile(t *testing.T) {
 	name := func(path string) {
 		t.Helper()
 		patch := fmt.Sprintf(`[{"op":"replace","path":%q,"value":%q}]`, key, path)
-		if _, err := nodes.Patch(t.Context(), "vault", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := nodes.Patch(contextOf(t), "vault", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

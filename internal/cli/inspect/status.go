@@ -43,7 +43,7 @@ const (
 // StateOf returns the state of one type. It stays Rejected until a newer version is acknowledged.
 func StateOf(t clientstatus.ClientType) State {
 	switch {
-	case t.LastNack != nil && t.AckedVersion != t.SentVersion:
+	case t.LastNack != nil && (len(t.Rejected) > 0 || t.AckedVersion != t.SentVersion):
 		return Rejected
 	case t.PendingAcks > 0 || t.AckedVersion != t.SentVersion:
 		return Unacked
@@ -67,7 +67,7 @@ func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.
 // columns are the resource types with a column, by the suffix of their type URL.
 var columns = []column{
 	{".Listener", "LISTENERS"}, {".ScopedRouteConfiguration", "SCOPES"}, {".RouteConfiguration", "ROUTES"},
-	{".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"}, hostNames,
+	{".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"}, {".Secret", "SECRETS"}, hostNames,
 }
 
 // hostNames are the names for the DNS server of the agent, which has its own connection to the control plane.

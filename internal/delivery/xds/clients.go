@@ -51,6 +51,12 @@ func (s *subscription) status() ClientType {
 		SentVersion: s.sentVersion, AckedVersion: s.ackedVersion,
 		PendingResources: s.dirty.len() + s.removals.len(), PendingAcks: len(s.inflight), LastNack: s.lastNack,
 	}
+	for name := range s.stillRejected() {
+		if n, known := s.find(name); known && (s.wildcard || s.entry(n)&entryNamed != 0) {
+			t.Rejected = append(t.Rejected, name)
+		}
+	}
+	slices.Sort(t.Rejected)
 	for _, e := range s.all() {
 		if e&entrySent != 0 {
 			t.Resources++

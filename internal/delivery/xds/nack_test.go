@@ -33,6 +33,9 @@ func nackSurvivesOtherAcks(t *testing.T) {
 	if got := answer(""); !slices.Equal(got, []string{"bad"}) {
 		t.Errorf("after the ACK of another resource: got rejected %q", got)
 	}
+	if got := b.subs[0].status().Rejected; !slices.Equal(got, []string{"bad"}) {
+		t.Errorf("the status has the rejected resources %q", got)
+	}
 	b.publish(text(ClusterType, "bad", "2"), text(ClusterType, "other", "1"))
 	if got := answer(""); len(got) != 0 {
 		t.Errorf("after the ACK: got rejected %q", got)

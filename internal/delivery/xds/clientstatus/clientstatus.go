@@ -26,6 +26,9 @@ type ClientType struct {
 	PendingResources int   // changed resources that are not yet sent
 	PendingAcks      int   // responses without ACK or NACK
 	LastNack         *Nack // nil if there was none
+	// Rejected are the names of the resources that the client rejects: it has not accepted their current version, also if
+	// it accepted other resources since. Sorted.
+	Rejected []string `json:",omitempty"`
 }
 
 // Nack is a response that a client rejected.
