@@ -51,11 +51,15 @@ $(BIN)/collector:
 $(BIN)/attacker:
 	@$(call compile,an attacker,$@,,./test/attacker)
 
-# Contour and the controllers of cert-manager, which the Route trait uses: for tests. They are modules of their own.
+# Contour and the controllers of cert-manager, which the Route trait uses, and an ACME server: for tests. They are modules
+# of their own.
 $(BIN)/contour: test/contour/go.mod
 	@$(call compile,Contour for tests,$@,$(STRIP),github.com/projectcontour/contour/cmd/contour,test/contour)
 $(BIN)/certmanager: test/certmanager/go.mod $(wildcard test/certmanager/*.go)
 	@$(call compile,cert-manager for tests,$@,$(STRIP),.,test/certmanager)
+
+$(BIN)/pebble: test/pebble/go.mod
+	@$(call compile,an ACME server for tests,$@,$(STRIP),github.com/letsencrypt/pebble/v2/cmd/pebble,test/pebble)
 
 # A client with the resolver of musl: for tests.
 $(BIN)/call-musl: test/e2e/callers/call.c
@@ -125,7 +129,7 @@ demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off
 	@go run ./examples/clusters/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -133,7 +137,7 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## make test, and the tests that take minutes each
 	@hack/test.sh long
 	@hack/arm64.sh
 

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -37,31 +36,9 @@ spec: {ca: {secretName: root}}
 // TestCertManager gets the certificate of a Route from the real controllers of cert-manager, then from the built-in
 // authority, and from cert-manager again.
 func TestCertManager(t *testing.T) {
-	program := filepath.Join(lab.bin, "certmanager")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatal("bin/certmanager is missing; run make bin/certmanager: ", err)
-	}
-	apply(t, readManifests(t, filepath.Join(moduleDir(t, "../certmanager", "github.com/cert-manager/cert-manager"),
-		"deploy/crds")))
+	installCertManager(t)
 	apply(t, shopManifests)
-	run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io",
-		"--timeout=180s")
-	controllers := exec.CommandContext(t.Context(), program, "--kubeconfig", lab.kubeconfig)
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	controllers.Stdout, controllers.Stderr = log, log
-	if err := controllers.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = controllers.Process.Kill()
-		_ = controllers.Wait()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("%s", text[max(0, len(text)-4000):])
-		}
-	})
+	runCertManager(t)
 
 	authority, owner := newIssuer(t)
 	reader := newClusterReader(t)
@@ -106,6 +83,22 @@ func TestCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	byCertManager()
+}
+
+// installCertManager applies the CRDs of cert-manager.
+func installCertManager(t *testing.T) {
+	t.Helper()
+	apply(t, readManifests(t, filepath.Join(moduleDir(t, "../certmanager", "github.com/cert-manager/cert-manager"),
+		"deploy/crds")))
+	run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io",
+		"crd/orders.acme.cert-manager.io", "crd/challenges.acme.cert-manager.io", "--timeout=180s")
+}
+
+// runCertManager runs the controllers of cert-manager until the test ends.
+func runCertManager(t *testing.T, flags ...string) {
+	t.Helper()
+	runProgram(t, exec.CommandContext(t.Context(), filepath.Join(lab.bin, "certmanager"),
+		append([]string{"--kubeconfig", lab.kubeconfig}, flags...)...))
 }
 
 // hasCertificateOf returns nil if the Secret of the Route has a certificate for its host that its key ca.crt verifies,

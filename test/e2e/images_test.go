@@ -23,6 +23,8 @@ const (
 	collectorImage = "anymesh.dev/collector"
 	// contourImage is the third-party ingress controller.
 	contourImage = "anymesh.dev/contour"
+	// solverImage solves challenges of cert-manager.
+	solverImage = "anymesh.dev/acmesolver"
 )
 
 // image is an entry of the image map of the sandbox.
@@ -57,6 +59,7 @@ func writeTestImages() (string, error) {
 		{pythonImage, python, image{Program: python}},
 		{muslImage, filepath.Join(lab.bin, "call-musl"), image{Program: filepath.Join(lab.bin, "call-musl")}},
 		{collectorImage, filepath.Join(lab.bin, "collector"), image{Program: filepath.Join(lab.bin, "collector")}},
+		{solverImage, filepath.Join(lab.bin, "certmanager"), image{Program: filepath.Join(lab.bin, "certmanager")}},
 		{contourImage, filepath.Join(lab.bin, "contour"), image{Program: filepath.Join(lab.bin, "contour")}},
 	} {
 		if _, err := os.Stat(i.program); err == nil {
