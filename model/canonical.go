@@ -59,6 +59,9 @@ func (s *Service) Canonical() {
 	slices.Sort(s.Aliases)
 	slices.SortFunc(s.Addresses, netip.Addr.Compare)
 	slices.SortFunc(s.Reserved, netip.Addr.Compare)
+	slices.SortFunc(s.Pods, func(a, b ServicePod) int {
+		return firstNonZero(a.Address.Compare(b.Address), strings.Compare(a.Workload, b.Workload))
+	})
 }
 
 // Canonical sorts the lists of the item, see Model.Canonical.

@@ -118,7 +118,8 @@ var Codes = []CodeInfo{
 	},
 	{
 		CodeAnyAddress, Warning, "A TCP service without an address of its own takes all connections of its clients to its port.",
-		"Annotate the pods of the clients, or their namespace, with `anymesh.dev/dns: All`, or give the Service a cluster IP.",
+		"Start the pods of a headless Service. For a server outside of the cluster, annotate the pods of the clients, or their namespace, with " +
+			"`anymesh.dev/dns: All`.",
 	},
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",

@@ -52,6 +52,8 @@ type Decision struct {
 	Outcome Outcome `json:"outcome"`
 	Service string  `json:"service,omitempty"`
 	Route   string  `json:"route,omitempty"`
+	// Pod is the address of the pod of the only target that a connection goes to; invalid if it may be any of them.
+	Pod netip.Addr `json:"pod,omitzero"`
 	// Targets are the possible destinations with a weight above 0.
 	Targets []WeightedDestination `json:"targets,omitempty"`
 	// ForwardChain and ReverseChain are the destinations that the stream passes in each direction.
@@ -158,6 +160,10 @@ func (v *View) DecideInbound(r Request) Decision {
 
 func (v *View) followBinding(d Decision, b Binding) Decision {
 	d.Service = b.Service
+	if b.ToPod(d.Request.Address) {
+		d.step(b.Origin, "%s is the address of a pod of the service: the connection goes to this pod", d.Request.Address)
+		d.Pod = d.Request.Address
+	}
 	return v.route(d, d.Request.Host, b.Routes, b.Protocol)
 }
 
@@ -208,7 +214,9 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 			d.Outcome = nowhere
 			return d
 		}
-		v.applyHealth(&d)
+		if !d.Pod.IsValid() {
+			v.applyHealth(&d)
+		}
 		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 		return d
 	}

@@ -155,6 +155,10 @@ type Service struct {
 	// Addresses are virtual addresses that identify the service for protocols without a host name: the cluster IPs of
 	// the Service with this name.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Headless is true if the Kubernetes Service with this name is headless and selects pods, and the service has a port
+	// for streams. Pods are its pods, whose addresses clients know.
+	Headless bool         `json:"headless,omitempty"`
+	Pods     []ServicePod `json:"pods,omitempty"`
 	// Reserved are the reserved addresses of a service without Addresses, at most one of each family. Clients know
 	// them only from the DNS server of their agent.
 	Reserved []netip.Addr `json:"reserved,omitempty"`

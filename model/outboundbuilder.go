@@ -45,7 +45,7 @@ func (b *outboundBuilder) add(service requestedService) {
 	for i := range service.Ports {
 		p := &service.Ports[i]
 		binding := *service.binding(p)
-		binding.Addresses = addresses
+		binding.Addresses, binding.Pods, binding.OtherPods = addresses, p.Pods, p.OtherPods
 		out := b.ports[p.Port]
 		if out == nil {
 			out = newPortBuilder(p.Port, b.before.bindings(p.Port)+1)
@@ -62,9 +62,13 @@ func (b *outboundBuilder) add(service requestedService) {
 			continue
 		}
 		out.add(binding)
-		if !binding.Protocol.Requests() && len(addresses) == 0 && !b.mesh.AnyAddress {
+		if !binding.Protocol.Requests() && !binding.hasAddress() && !b.mesh.AnyAddress {
 			text := fmt.Sprintf("%s (%s) has no address of its own: connections to every address on port %d go to it; with the DNS mode %s, "+
 				"its name has an address", binding.Service, binding.Protocol, p.Port, DNSAll)
+			if service.Service.Headless {
+				text = fmt.Sprintf("%s (%s) has no pod: until it has one, connections to every address on port %d go to it",
+					binding.Service, binding.Protocol, p.Port)
+			}
 			b.conflicts = append(b.conflicts, service.conflict(CodeAnyAddress, text))
 		}
 		for j := range p.Destinations {

@@ -99,7 +99,16 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 		}
 	}
 	b := newOutboundBuilder(mesh, request.DNS, len(requested), before)
+	// The pods of a headless Service come and go. Without one, it takes no port from another service.
+	var without []requestedService
 	for _, s := range requested {
+		if s.lacksPods(request.DNS) {
+			without = append(without, s)
+			continue
+		}
+		b.add(s)
+	}
+	for _, s := range without {
 		b.add(s)
 	}
 	for i := range targets {

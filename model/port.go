@@ -50,7 +50,7 @@ func (p *portBuilder) sorted(mesh Mesh) Outbound {
 		if b.Protocol.Requests() {
 			b.MatchAddress = mesh.Egress == EgressAllow && p.separatesRequests()
 		} else {
-			b.MatchAddress = len(p.transport(b.Protocol).all) > 1 || !mesh.AnyAddress && len(b.Addresses) > 0
+			b.MatchAddress = len(p.transport(b.Protocol).all) > 1 || !mesh.AnyAddress && b.hasAddress()
 		}
 	}
 	slices.SortStableFunc(p.bindings, compareBindings)
@@ -78,9 +78,11 @@ func (p *portBuilder) add(b Binding) {
 		t.streams = append(t.streams, index)
 	}
 	t.all = append(t.all, index)
-	for _, a := range b.Addresses {
-		if _, taken := t.addresses[a]; !taken {
-			t.addresses[a] = index
+	for _, all := range [...][]netip.Addr{b.Addresses, b.Pods, b.OtherPods} {
+		for _, a := range all {
+			if _, taken := t.addresses[a]; !taken {
+				t.addresses[a] = index
+			}
 		}
 	}
 	p.bindings = append(p.bindings, b)
@@ -106,18 +108,20 @@ func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
 				return p.bindings[i], "both have the host name " + h
 			}
 		}
-	} else if len(b.Addresses) == 0 && len(t.all) > 0 {
+	} else if !b.hasAddress() && len(t.all) > 0 {
 		return p.bindings[t.all[0]], b.Service + " has no address of its own"
 	}
 	// A stream without an address is alone on its port.
-	if len(t.streams) == 1 && len(p.bindings[t.streams[0]].Addresses) == 0 {
+	if len(t.streams) == 1 && !p.bindings[t.streams[0]].hasAddress() {
 		other = p.bindings[t.streams[0]]
 		return other, other.Service + " has no address of its own"
 	}
-	for _, a := range b.Addresses {
-		i, taken := t.addresses[a]
-		if taken && (!b.Protocol.Requests() || !p.bindings[i].Protocol.Requests()) {
-			return p.bindings[i], "both have the address " + a.String()
+	for _, all := range [...][]netip.Addr{b.Addresses, b.Pods, b.OtherPods} {
+		for _, a := range all {
+			i, taken := t.addresses[a]
+			if taken && (!b.Protocol.Requests() || !p.bindings[i].Protocol.Requests()) {
+				return p.bindings[i], "both have the address " + a.String()
+			}
 		}
 	}
 	return Binding{}, ""
@@ -150,8 +154,7 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
 				return b, true
 			}
-		} else if (!b.MatchAddress || slices.Contains(b.Addresses, r.Address)) &&
-			b.Protocol == UDP == (r.Protocol == UDP) {
+		} else if b.matches(r.Address) && b.Protocol == UDP == (r.Protocol == UDP) {
 			return b, false
 		}
 	}

@@ -27,6 +27,9 @@ type ReachablePort struct {
 	Routes []Route
 	// Destinations are the targets of the routes, each once.
 	Destinations []*Destination
+	// Pods and OtherPods are the addresses of the pods of a headless Kubernetes Service, for streams. A connection to one
+	// of Pods goes to this pod, and a connection to one of OtherPods follows the routes.
+	Pods, OtherPods []netip.Addr
 
 	features unique.Handle[featureList] // of the binding
 }
@@ -53,6 +56,7 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	for _, p := range router.Ports {
 		port := ReachablePort{Port: p.Port, Protocol: p.Protocol}
 		port.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
+		port.setPods(service.Pods)
 		used := needs{}
 		used.binding(out.binding(&port))
 		port.features = used.features()
@@ -86,7 +90,8 @@ func (s *ReachableService) RequestPorts() []uint16 {
 func (s *ReachableService) equalExceptRoutes(o *ReachableService) bool {
 	return reflect.DeepEqual(s.Service, o.Service) && slices.Equal(s.HostNames, o.HostNames) &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b ReachablePort) bool {
-			return a.Port == b.Port && a.Protocol == b.Protocol && reflect.DeepEqual(a.Destinations, b.Destinations)
+			return a.Port == b.Port && a.Protocol == b.Protocol && reflect.DeepEqual(a.Destinations, b.Destinations) &&
+				slices.Equal(a.Pods, b.Pods) && slices.Equal(a.OtherPods, b.OtherPods)
 		})
 }
 

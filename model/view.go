@@ -38,6 +38,10 @@ type Binding struct {
 	Protocol  Protocol     `json:"protocol"`
 	Hosts     []string     `json:"hosts"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Pods and OtherPods are further addresses of a stream, those of pods: with MatchAddress, a connection to one of Pods
+	// goes to this pod. See ReachablePort.
+	Pods      []netip.Addr `json:"pods,omitempty"`
+	OtherPods []netip.Addr `json:"otherPods,omitempty"`
 	// MatchAddress restricts a stream to connections to its addresses. It is set if the stream shares the port with other
 	// services; a stream that is alone on its port takes connections to every address. Requests that share the port
 	// with streams are restricted to the addresses of all requests on the port, if the mesh forwards undeclared traffic.

@@ -98,7 +98,7 @@ func (w *cluster) list() []client.Object {
 // randomObject returns a random object, which is valid in most cases.
 func (w *cluster) randomObject() client.Object {
 	meta := metav1.ObjectMeta{Namespace: w.name("ns", 2), Generation: 1}
-	switch w.random.IntN(12) {
+	switch w.random.IntN(13) {
 	case 0:
 		return &corev1.Namespace{
 			ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}},
@@ -120,6 +120,8 @@ func (w *cluster) randomObject() client.Object {
 		return w.gatewayRoute(meta)
 	case 11:
 		return w.group(meta)
+	case 12:
+		return w.service(meta)
 	case 9:
 		meta.Name = w.name("vs", 3)
 		vs := &api.VirtualService{ObjectMeta: meta}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -54,4 +55,13 @@ func (w *cluster) gatewayRoute(meta metav1.ObjectMeta) *api.GatewayRoute {
 	}
 	gr.Spec.HTTPRoute = route
 	return gr
+}
+
+// service returns a Service with the name of a VirtualService, which is headless in most cases.
+func (w *cluster) service(meta metav1.ObjectMeta) *corev1.Service {
+	meta.Name = w.name("vs", 3)
+	return &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		ClusterIP: []string{corev1.ClusterIPNone, corev1.ClusterIPNone, "10.96.0.1"}[w.random.IntN(3)],
+		Selector:  map[string]string{"app": w.name("vn", 3)},
+	}}
 }

@@ -19,6 +19,8 @@ type instanceRule struct {
 	podModes          *incremental.Emitter[model.Key, model.DNSMode]
 	roles             *incremental.Emitter[string, Role]
 	classes           *incremental.Emitter[model.Key, string]
+	headless          *incremental.Reader[string, headlessService]
+	servicePods       *incremental.Emitter[types.NamespacedName, servicePod]
 	findings          Output[model.ObjectRef, model.Finding]
 }
 
@@ -28,6 +30,7 @@ func (m *Mesh) addInstanceRule(g *incremental.Graph) {
 		workloads: incremental.Reads(r, m.Workloads), pods: incremental.Reads(r, m.pods),
 		instances: incremental.Emits(r, m.instances), groups: incremental.Emits(r, m.groups),
 		podModes: incremental.Emits(r, m.podModes), roles: incremental.Emits(r, m.Pods),
+		headless: incremental.Reads(r, m.headless), servicePods: incremental.Emits(r, m.servicePods),
 		classes: incremental.Emits(r, m.Classes), findings: m.EmitsFindings(r),
 	}, instanceRule.evaluate)
 }
@@ -98,7 +101,21 @@ func (r instanceRule) addPod(e *model.Endpoint) {
 		if mode, known := dnsMode(pod); known {
 			r.podModes.Emit(e.Workload, mode)
 		}
+		r.addServicePod(e, pod)
 	}
 	r.roles.Emit(e.Instance.UID, Role{e.Workload, class})
 	r.classes.Emit(e.Workload, class)
+}
+
+// addServicePod adds the addresses of a pod to the headless Services that select it.
+func (r instanceRule) addServicePod(e *model.Endpoint, pod *Pod) {
+	for _, service := range r.headless.Read(e.Instance.Namespace) {
+		if !service.selects(pod.Labels) {
+			continue
+		}
+		for _, address := range e.Addresses {
+			r.servicePods.Emit(types.NamespacedName{Namespace: e.Instance.Namespace, Name: service.name},
+				servicePod{e.Workload.Mesh, model.ServicePod{Address: address, Workload: e.Workload.Name}})
+		}
+	}
 }

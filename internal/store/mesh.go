@@ -27,7 +27,10 @@ type Mesh struct {
 	settings Settings
 	// instances and groups are references to Endpoints, by workload, and by mesh and name of the group.
 	instances, groups *incremental.Relation[model.Key, *model.Endpoint]
-	serviceNames      *incremental.Relation[string, string] // by mesh
+	// headless are the headless Services of a namespace, and servicePods the pods that each selects.
+	headless     *incremental.Relation[string, headlessService]
+	servicePods  *incremental.Relation[types.NamespacedName, servicePod]
+	serviceNames *incremental.Relation[string, string] // by mesh
 	// addressed are the services of the model with their addresses.
 	addressed *incremental.Relation[model.Key, model.Service]
 	// reservedNames are the names that need a reserved address, reserved the addresses of each.
@@ -56,6 +59,10 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 			return a == b
 		}),
 		instances: endpointReferences(g, "instances"), groups: endpointReferences(g, "groups"),
+		headless: incremental.NewRelation[string](g, "headless Services", headlessService.compare,
+			func(a, b headlessService) bool { return a == b }),
+		servicePods: incremental.NewRelation[types.NamespacedName](g, "pods of headless Services", servicePod.compare,
+			func(a, b servicePod) bool { return a == b }),
 		serviceNames: incremental.NewRelation[string](g, "services of a mesh", strings.Compare,
 			func(a, b string) bool { return a == b }),
 		addressed: incremental.NewRelation[model.Key](g, "addressed services", func(a, b model.Service) int {
@@ -75,6 +82,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	mesh.Classes.TrackChanges()
 	mesh.Findings.TrackChanges()
 	mesh.Members.TrackChanges()
+	mesh.addHeadlessRule(g)
 	mesh.addInstanceRule(g)
 	mesh.addModeRule(g)
 	mesh.addServiceRules(g)

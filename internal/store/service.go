@@ -24,6 +24,7 @@ func (m *Mesh) addServiceRules(g *incremental.Graph) {
 	incremental.Each(r, m.Services, addressRule{
 		clusterAddresses: clusterAddresses{incremental.Reads(r, m.clusterServices)},
 		routers:          incremental.Reads(r, m.Routers), destinations: incremental.Reads(r, m.Destinations),
+		pods:     incremental.Reads(r, m.servicePods),
 		reserved: incremental.Reads(r, m.reserved), addressed: incremental.Emits(r, m.addressed),
 		names: incremental.Emits(r, m.serviceNames), findings: m.EmitsFindings(r),
 	}, addressRule.evaluate)
@@ -49,6 +50,7 @@ type addressRule struct {
 	clusterAddresses
 	routers      *incremental.Reader[model.Key, model.Router]
 	destinations *incremental.Reader[model.Key, model.Destination]
+	pods         *incremental.Reader[types.NamespacedName, servicePod]
 	reserved     *incremental.Reader[string, netip.Addr]
 	addressed    *incremental.Emitter[model.Key, model.Service]
 	names        *incremental.Emitter[string, string]
@@ -63,6 +65,9 @@ func (r addressRule) evaluate(key model.Key, all []model.Service) {
 	}
 	if len(s.Addresses) == 0 {
 		s.Reserved = r.reserved.Read(hostKey(s.Name))
+		if r.hasStreams(s) {
+			s.Pods, s.Headless = r.podsOf(s, r.pods)
+		}
 	}
 	if s.Unresolved && len(s.Reserved) == 0 {
 		r.findings.Emit(model.NewFinding(s.Origin, model.CodeNoAddress, fmt.Sprintf(
@@ -71,6 +76,12 @@ func (r addressRule) evaluate(key model.Key, all []model.Service) {
 	}
 	r.addressed.Emit(key, s)
 	r.names.Emit(key.Mesh, s.Name)
+}
+
+// hasStreams reports whether a service has a port that takes no requests. Others do not depend on addresses.
+func (r addressRule) hasStreams(s model.Service) bool {
+	router, _ := r.routers.ReadFirst(model.Key{Mesh: s.Mesh, Name: s.Router})
+	return slices.ContainsFunc(router.Ports, func(p model.RouterPort) bool { return !p.Protocol.Requests() })
 }
 
 // unresolved reports whether the DNS of the cluster does not know the name of a service: no Service has the name, and
@@ -99,16 +110,25 @@ type clusterAddresses struct {
 // of returns the cluster IPs of the Service with the name of a mesh service, sorted. It reports false if there is no
 // such Service.
 func (c clusterAddresses) of(s model.Service) ([]netip.Addr, bool) {
+	_, service, ok := c.service(s)
+	if !ok {
+		return nil, false
+	}
+	return clusterIPs(service), true
+}
+
+// service returns the Service with the name of a mesh service.
+func (c clusterAddresses) service(s model.Service) (types.NamespacedName, *corev1.Service, bool) {
 	for _, host := range append([]string{s.Name}, s.Aliases...) {
 		name, ok := ServiceName(host, s.Origin.Object().Namespace)
 		if !ok {
 			continue
 		}
 		if service, there := c.clusterServices.ReadFirst(name); there {
-			return clusterIPs(service), true
+			return name, service, true
 		}
 	}
-	return nil, false
+	return types.NamespacedName{}, nil, false
 }
 
 // ServiceName returns the Service that a host name refers to in the cluster's DNS: NAME, NAME.NAMESPACE,

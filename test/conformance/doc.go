@@ -45,7 +45,7 @@
 // After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to the
 // original destination), "resolved" (to the address of the TLS server name), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC), "not-http" (400 to
 // what is not HTTP), "unhealthy" and "overflow" (503, UNAVAILABLE or closed without a byte) or "refused" (closed
-// without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name", "3 tries",
+// without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name", "pod ADDRESS", "3 tries",
 // "response 200", "timeout 2s", "idle 1m0s". A response is a status, or "broken" if it ends early; for a "tcp" server
 // it is "complete" or "broken". A response may take longer than specified, but never less. "log TEXT" is the entry in
 // the access log: if a line of a workload has one, these are all entries of its file.

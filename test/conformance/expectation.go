@@ -25,6 +25,7 @@ const (
 	timeout        = "timeout"
 	idle           = "idle"
 	logEntry       = "log"
+	podOf          = "pod" // the address of the pod that a stream goes to
 )
 
 // Outcomes other than destinations.
@@ -51,7 +52,7 @@ func parseExpectation(text string) (Expectation, error) {
 		case isLog:
 			e[logEntry] = entry
 		case len(words) == 2 &&
-			slices.Contains([]string{forwardedPath, host, route, responseStatus, timeout, idle}, words[0]):
+			slices.Contains([]string{forwardedPath, host, route, podOf, responseStatus, timeout, idle}, words[0]):
 			e[words[0]] = words[1]
 		case len(words) == 2 && (words[1] == "tries" || words[1] == "try"):
 			e[tries] = words[0]
@@ -83,6 +84,9 @@ func (l Line) expect(d model.Decision) Expectation {
 	}
 	if d.Request.Host != l.Request.Host {
 		e[host] = d.Request.Host
+	}
+	if d.Pod.IsValid() {
+		e[podOf] = d.Pod.String()
 	}
 	e[timeout] = time.Duration(d.Timeouts.Request).String()
 	e[idle] = time.Duration(d.Timeouts.Idle).String()
@@ -135,7 +139,7 @@ func (l Line) Check(v *model.View) []string {
 		have = l.expect(l.decide(v))
 	}
 	var differences []string
-	for _, kind := range []string{target, forwardedPath, host, route, tries, responseStatus, timeout, idle} {
+	for _, kind := range []string{target, forwardedPath, host, route, podOf, tries, responseStatus, timeout, idle} {
 		want, written := l.Want[kind]
 		if must := kind == target || kind == forwardedPath || kind == host; (must || written) && have[kind] != want {
 			differences = append(differences,

@@ -96,7 +96,7 @@ func (p *pod) requestCount(l Line, d model.Decision) int {
 
 // addressCount returns the number of addresses that requests to a single destination must reach.
 func (p *pod) addressCount(d model.Decision) int {
-	if d.Outcome != model.Forwarded || len(d.Targets) != 1 {
+	if d.Outcome != model.Forwarded || len(d.Targets) != 1 || d.Pod.IsValid() {
 		return 0
 	}
 	to, _ := p.view.Destination(d.Targets[0].Destination)
@@ -137,6 +137,10 @@ func (p *pod) resolveInstance(d model.Decision, seen *Observation) {
 	}
 	for _, t := range d.Targets {
 		to, _ := p.view.Destination(t.Destination)
+		if to.Port == at.Port() && p.isServicePod(model.ServicePod{Address: at.Addr(), Workload: to.Workload}) {
+			seen.Server = t.Destination
+			return
+		}
 		for _, e := range p.endpointsOf(to) {
 			if to.PortAt(e) == at.Port() && slices.Contains(e.Addresses, at.Addr()) {
 				seen.Server = t.Destination
@@ -144,6 +148,11 @@ func (p *pod) resolveInstance(d model.Decision, seen *Observation) {
 			}
 		}
 	}
+}
+
+// isServicePod reports whether a headless Service has the pod.
+func (p *pod) isServicePod(pod model.ServicePod) bool {
+	return slices.ContainsFunc(p.index.Model.Services, func(s model.Service) bool { return slices.Contains(s.Pods, pod) })
 }
 
 func share(all []model.WeightedDestination, t model.WeightedDestination) float64 {
@@ -197,6 +206,10 @@ func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
 			differ("the address", seen.At, l.dialed())
 		case model.Resolved:
 			differ("the address", seen.At, netip.AddrPortFrom(l.Resolved, l.Request.Port).String())
+		case model.Forwarded:
+			if d.Pod.IsValid() {
+				differ("the address", seen.At, netip.AddrPortFrom(d.Pod, l.Request.Port).String())
+			}
 		}
 		return differences
 	}

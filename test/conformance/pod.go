@@ -174,6 +174,20 @@ func (p *pod) application() error {
 // serveExternal starts external servers on every address and port that lines dial.
 func (p *pod) serveExternal() error {
 	speaks := map[netip.AddrPort]model.Protocol{}
+	for _, s := range p.index.Model.Services {
+		for _, pod := range s.Pods {
+			for _, d := range p.index.Model.Destinations {
+				at := netip.AddrPortFrom(pod.Address, d.Port)
+				if d.Workload != pod.Workload || d.Protocol != model.TCP || speaks[at] != "" {
+					continue
+				}
+				speaks[at] = model.TCP
+				if err := p.serveDestination(p.index, at, instance, d); err != nil {
+					return fmt.Errorf("the pods of headless Services need addresses in %s: %w", hostNetwork, err)
+				}
+			}
+		}
+	}
 	for _, l := range p.lines {
 		if l.Into {
 			continue

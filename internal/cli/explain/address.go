@@ -29,6 +29,9 @@ func resolve(s *engine.State, from lookup.Workload, host string, live bool) reso
 	if registered, is := resolveRegistered(s, from, host); !ok && is {
 		return registered
 	}
+	if pod, is := resolvePod(s, from, host, namespace); !ok && is {
+		return pod
+	}
 	if !ok {
 		step := model.Step{Text: host + " is not a service of the mesh: the cluster's DNS resolves it"}
 		of, exists := resolver.Service(host, namespace)
@@ -94,6 +97,26 @@ func resolveRegistered(s *engine.State, from lookup.Workload, host string) (reso
 	return out, true
 }
 
+// resolvePod resolves POD.SERVICE, the name of a pod of a StatefulSet with a headless Service.
+func resolvePod(s *engine.State, from lookup.Workload, host, namespace string) (resolution, bool) {
+	name, of, _ := strings.Cut(host, ".")
+	service, ok := s.ServiceOf(from.Mesh, of, namespace)
+	if !ok {
+		return resolution{}, false
+	}
+	for _, e := range s.Index.Model.Endpoints {
+		for _, address := range e.Addresses {
+			if e.Instance.Name == name && slices.Contains(service.Pods, model.ServicePod{Address: address, Workload: e.Workload.Name}) {
+				return resolution{address: address, step: model.Step{
+					Text:   fmt.Sprintf("%s has the address %s of pod %s/%s", host, address, e.Instance.Namespace, name),
+					Origin: service.Origin,
+				}}, true
+			}
+		}
+	}
+	return resolution{}, false
+}
+
 // addressOf returns the first address of an answer.
 func addressOf(a names.Answer, service model.Service) netip.Addr {
 	switch {
@@ -101,6 +124,8 @@ func addressOf(a names.Answer, service model.Service) netip.Addr {
 		return service.Addresses[0] // of files, an assumed one
 	case len(a.Addresses) > 0:
 		return a.Addresses[0]
+	case a.Kind == names.Pods && len(service.Pods) > 0:
+		return service.Pods[0].Address
 	}
 	return netip.Addr{}
 }

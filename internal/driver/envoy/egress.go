@@ -25,7 +25,10 @@ func (r *renderer) egress() {
 		}
 		for _, b := range out.Bindings {
 			if b.Protocol == model.TCP {
-				chains = append(chains, r.tcpFilterChain(out.Port, b))
+				chains = append(chains, r.podFilterChains(out.Port, b)...)
+				if !b.MatchAddress || len(b.Addresses) > 0 {
+					chains = append(chains, r.tcpFilterChain(out.Port, b))
+				}
 				origins = append(origins, bindingOrigins(b)...)
 			}
 		}

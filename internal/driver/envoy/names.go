@@ -56,6 +56,9 @@ func egressCluster(d model.Destination) string {
 	return fmt.Sprintf("cds_egress_%s_%s_%s_%d", d.Mesh, d.Workload, d.Protocol, d.Port)
 }
 
+// podCluster names the cluster of a destination for connections that name one of its pods.
+func podCluster(d model.Destination) string { return egressCluster(d) + "_pod" }
+
 // egressRoutes names the routes for requests on a port, whatever their protocol, so that a change of one service does
 // not rename those of others.
 func egressRoutes(port uint16) string { return fmt.Sprintf("rds_egress_http_%d", port) }
