@@ -112,8 +112,8 @@ func (r *Gateway) addRules(g *incremental.Graph, objects *store.Objects, out *st
 	}, (*backendRule).evaluate)
 	rule = incremental.NewRule(g, "host")
 	incremental.Each(rule, r.paths, &hostRule{
-		Settings: s, targets: incremental.Reads(rule, r.targets), services: out.EmitsServices(rule), routers: out.EmitsRouters(rule),
-		findings: out.EmitsFindings(rule),
+		Settings: s, targets: incremental.Reads(rule, r.targets), services: out.EmitsServices(rule),
+		routers: out.EmitsRouters(rule), findings: out.EmitsFindings(rule),
 	}, (*hostRule).evaluate)
 	rule = incremental.NewRule(g, "workload")
 	incremental.Each(rule, store.Of[*corev1.Namespace](objects), &gatewayRule{

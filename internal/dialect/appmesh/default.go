@@ -71,8 +71,8 @@ func DefaultUpdate(object client.Object, s ValidationContext) {
 	}
 }
 
-// defaultFamily sets the IP preference of a Mesh without one on an IPv6 cluster. The controller of App Mesh also replaced
-// what a user had written; here the field has its effect.
+// defaultFamily sets the IP preference of a Mesh without one on an IPv6 cluster. The controller of App Mesh also
+// replaced what a user had written; here the field has its effect.
 func defaultFamily(mesh *api.Mesh, ipv6 bool) {
 	d := mesh.Spec.MeshServiceDiscovery
 	if !ipv6 || d != nil && d.IPPreference != nil {
