@@ -2,23 +2,23 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
-	"anymesh.dev/anymesh/internal/proxy/datagram"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
 	"anymesh.dev/anymesh/internal/proxy/session"
 	"anymesh.dev/anymesh/internal/proxy/stream"
+	"anymesh.dev/anymesh/internal/proxy/tlsfile"
 )
 
 // listener is a socket whose connections become sessions.
@@ -38,33 +38,72 @@ type listener struct {
 
 // listen binds the socket and starts to accept.
 func (l *listener) listen() error {
-	spec := &l.spec.Spec
+	if l.spec.Spec.Protocol != config.HTTP {
+		return l.accept(&l.spec.Spec, l.run)
+	}
+	l.http = &httpforward.Server{
+		Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
+		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(),
+	}
+	err := l.acceptTCP(&l.spec.Spec, func(nc net.Conn, meta map[string]any) { l.http.Serve(nc, meta) })
+	if err != nil {
+		return err
+	}
+	l.proxy.running.Go(func() { l.http.Run(l.ctx) })
+	return nil
+}
+
+// accept accepts what becomes sessions, in any protocol but HTTP.
+func (l *listener) accept(spec *config.ListenerSpec, handle func(session.Source)) error {
+	switch spec.Protocol {
+	case config.UDP:
+		return l.acceptUDP(spec, handle)
+	case config.UnixDomainSocket:
+		return l.acceptUnix(spec, handle)
+	case config.JSONSocket:
+		return l.accept(spec.Transport, func(s session.Source) { l.jsonSocket(s, handle) })
+	case config.WebSocket:
+		return l.acceptTCP(spec, func(nc net.Conn, meta map[string]any) { l.webSocket(nc, meta, handle) })
+	}
+	return l.acceptTCP(spec, func(nc net.Conn, meta map[string]any) {
+		handle(session.Source{
+			Name: sessionName("TCP", nc.RemoteAddr(), nc.LocalAddr()), Stream: stream.Conn{Conn: nc}, Meta: &metadata.Tree{Root: meta},
+		})
+	})
+}
+
+// address returns the address to listen on.
+func (l *listener) address(spec *config.ListenerSpec) string {
 	host := spec.Address
 	if host == "" && l.onlyController() {
 		host = "127.0.0.1"
 	}
-	address := net.JoinHostPort(host, strconv.Itoa(spec.Port))
-	switch spec.Protocol {
-	case config.UDP:
-		return l.listenUDP(address)
-	case config.HTTP:
-		l.http = &httpforward.Server{
-			Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
-			Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(),
-		}
-		if err := l.listenStream("tcp", address, func(nc net.Conn) { l.http.Serve(nc, connMetadata("TCP", nc)) }); err != nil {
-			return err
-		}
-		l.proxy.running.Go(func() { l.http.Run(l.ctx) })
-		return nil
+	return net.JoinHostPort(host, strconv.Itoa(spec.Port))
+}
+
+// acceptTCP accepts TCP connections, and those with TLS if the spec has it.
+func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map[string]any)) error {
+	if spec.TLS == nil {
+		return l.listenStream("tcp", l.address(spec), func(nc net.Conn) { serve(nc, connMetadata("TCP", nc)) })
 	}
-	return l.listenStream("tcp", address, func(nc net.Conn) {
-		l.run(session.Source{
-			Name: sessionName("TCP", nc.RemoteAddr(), nc.LocalAddr()), Stream: stream.Conn{Conn: nc},
-			Meta: &metadata.Tree{Root: connMetadata("TCP", nc)},
-		})
+	c, err := tlsfile.Server(spec.TLS)
+	if err != nil {
+		return err
+	}
+	return l.listenStream("tcp", l.address(spec), func(nc net.Conn) {
+		ctx, cancel := context.WithTimeout(l.ctx, handshakeTimeout)
+		defer cancel()
+		secure := tls.Server(nc, c)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = nc.Close() // the client has no TLS, or not the right one
+			return
+		}
+		serve(secure, tlsMetadata(secure))
 	})
 }
+
+// handshakeTimeout limits handshakes of clients.
+const handshakeTimeout = 10 * time.Second
 
 // listenStream accepts connections.
 func (l *listener) listenStream(network, address string, serve func(net.Conn)) error {
@@ -121,74 +160,6 @@ func (l *listener) Serve(x *httpforward.Exchange, route *object.Route, _ *object
 		Name:   fmt.Sprintf("%s-%d", sessionName("HTTP", x.RemoteAddr(), x.LocalAddr()), l.accepted.Load()),
 		Stream: x, Meta: meta, Route: route, Fail: x.Fail,
 	})
-}
-
-// listenUDP accepts peers.
-func (l *listener) listenUDP(address string) error {
-	spec := &l.spec.Spec
-	u := &datagram.Listener{Only: spec.Connect.Addr(), Idle: udpIdle}
-	if o := spec.Options; o != nil && o.IdleTimeout != nil {
-		u.Idle = time.Duration(*o.IdleTimeout) * time.Millisecond
-	}
-	singleton := u.Only.Addr().IsValid() && u.Only.Port() != 0
-	if o := spec.Options; o != nil && o.Mode == "server" {
-		singleton = false
-	} else if o != nil && o.Mode == "singleton" && !singleton {
-		return errors.New("spec.connect: mode singleton needs address and port")
-	}
-	if singleton {
-		u.Idle = 0
-	}
-	if err := u.Listen(l.ctx, address); err != nil {
-		return err
-	}
-	u.Accept = func(peer *datagram.Peer) {
-		l.proxy.running.Go(func() {
-			l.run(session.Source{
-				Name: fmt.Sprintf("UDP:%s-%s", peer.Addr(), plain(u.Addr())), Stream: peer,
-				Meta: &metadata.Tree{Root: pairMetadata("UDP", peer.Addr(), plain(u.Addr()))},
-			})
-		})
-	}
-	l.closeSocket = u.Close
-	context.AfterFunc(l.ctx, u.Close)
-	if singleton {
-		if peer, isNew := u.Open(u.Only); isNew {
-			u.Accept(peer)
-		}
-	}
-	l.proxy.running.Go(u.Serve)
-	return nil
-}
-
-// udpIdle ends UDP sessions without packets.
-const udpIdle = time.Minute
-
-// plain returns the address without the form of IPv4 in IPv6.
-func plain(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
-
-// addrPort returns the address of a TCP or UDP connection.
-func addrPort(a net.Addr) netip.AddrPort {
-	if with, is := a.(interface{ AddrPort() netip.AddrPort }); is {
-		return plain(with.AddrPort())
-	}
-	return netip.AddrPort{}
-}
-
-func sessionName(protocol string, from, to net.Addr) string {
-	return fmt.Sprintf("%s:%s-%s", protocol, addrPort(from), addrPort(to))
-}
-
-func connMetadata(protocol string, nc net.Conn) map[string]any {
-	return pairMetadata(protocol, addrPort(nc.RemoteAddr()), addrPort(nc.LocalAddr()))
-}
-
-// pairMetadata returns the metadata of a connection between two addresses.
-func pairMetadata(protocol string, from, to netip.AddrPort) map[string]any {
-	return map[string]any{
-		"IP":     map[string]any{"src_addr": from.Addr().String(), "dst_addr": to.Addr().String()},
-		protocol: map[string]any{"src_port": int(from.Port()), "dst_port": int(to.Port())},
-	}
 }
 
 // internal reports whether the proxy itself answers requests to a cluster.

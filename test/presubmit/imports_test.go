@@ -125,13 +125,19 @@ var mayImport = []rule{
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/http1", "internal/proxy/metadata", "internal/proxy/object",
 		"internal/proxy/rawconn", "internal/proxy/stream",
 	}},
+	{"internal/proxy/pseudo", []string{"internal/proxy/config", "internal/proxy/metadata", "internal/proxy/stream"}},
+	{"internal/proxy/websocket", []string{"internal/proxy/http1", "internal/proxy/stream"}},
+	{"internal/proxy/jsonsocket", []string{"internal/proxy/config", "internal/proxy/metadata", "internal/proxy/stream"}},
+	{"internal/proxy/tlsfile", []string{"internal/proxy/config"}},
 	{"internal/proxy/connect", []string{
-		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/metadata", "internal/proxy/stream",
+		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/jsonsocket", "internal/proxy/metadata",
+		"internal/proxy/pseudo", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/websocket",
 	}},
 	{"internal/proxy/api", []string{"internal/proxy/config"}},
 	{"internal/proxy", []string{
 		"internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/http1", "internal/proxy/httpforward",
-		"internal/proxy/metadata", "internal/proxy/object", "internal/proxy/session", "internal/proxy/stream",
+		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/session", "internal/proxy/stream",
+		"internal/proxy/tlsfile", "internal/proxy/websocket",
 	}},
 	{"internal/cli/rollout", []string{"internal/truncate"}},
 	{"internal/cli/install", []string{

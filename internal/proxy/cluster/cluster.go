@@ -27,8 +27,6 @@ type Cluster struct {
 
 	key     metadata.Path
 	current atomic.Pointer[choice]
-	// State is what a pseudo cluster keeps for all of its sessions.
-	State any
 }
 
 // Stats counts what goes to a cluster.
@@ -37,6 +35,8 @@ type Stats struct {
 	Sessions, Failed atomic.Uint64
 	// Sent and Received count the data of sessions; that of HTTP requests is not counted.
 	Sent, Received Traffic
+	// Shared is what the sessions of a pseudo cluster share.
+	Shared sync.Map
 }
 
 // Traffic counts data.

@@ -12,18 +12,32 @@ import (
 
 // listenerFields are the fields of a listener's spec by protocol.
 var listenerFields = map[Protocol][]string{
-	HTTP: {"port", "address"},
-	TCP:  {"port", "address"},
-	UDP:  {"port", "address", "connect", "options"},
+	HTTP:             {"port", "address", "tls"},
+	WebSocket:        {"port", "address", "tls"},
+	TCP:              {"port", "address", "tls"},
+	UDP:              {"port", "address", "connect", "options"},
+	UnixDomainSocket: {"filename", "type"},
+	JSONSocket:       {"transport"},
 }
 
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
-	HTTP:       {"port", "bind"},
-	TCP:        {"port", "bind"},
-	UDP:        {"port", "bind"},
-	Controller: {"token_file"},
-	Prometheus: {},
+	HTTP:             {"port", "bind", "tls"},
+	WebSocket:        {"port", "bind", "tls"},
+	TCP:              {"port", "bind", "tls"},
+	UDP:              {"port", "bind"},
+	UnixDomainSocket: {"type"},
+	JSONSocket:       {"transport", "header"},
+	Stdio:            {},
+	Echo:             {},
+	Discard:          {},
+	Logger:           {"log_file", "log_prefix"},
+	JSONEncap:        {},
+	JSONDecap:        {},
+	Sync:             {"query"},
+	Metric:           {},
+	Controller:       {"token_file"},
+	Prometheus:       {},
 }
 
 // pseudo are the clusters without endpoints.

@@ -102,8 +102,6 @@ func (s *ClusterSpec) check() error {
 		return fmt.Errorf("transport.protocol: must not be %s", s.Transport.Protocol)
 	case s.Protocol == Sync && s.Query == "":
 		return errors.New("query: is required")
-	case s.ProxyProtocol < 0 || s.ProxyProtocol > 2:
-		return errors.New("proxy_protocol: must be 1 or 2")
 	}
 	if err := checkType(s.Type); err != nil {
 		return err
@@ -112,8 +110,8 @@ func (s *ClusterSpec) check() error {
 }
 
 func checkType(t string) error {
-	if !slices.Contains([]string{"", "stream", "datagram", "seqpacket"}, t) {
-		return fmt.Errorf("type: %q is none of stream, datagram and seqpacket", t)
+	if !slices.Contains([]string{"", "stream", "seqpacket"}, t) {
+		return fmt.Errorf("type: %q is none of stream and seqpacket", t)
 	}
 	return nil
 }

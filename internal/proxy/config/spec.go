@@ -34,7 +34,7 @@ type ListenerSpec struct {
 	Address string `json:"address,omitempty"`
 	// Filename is the path of the unix socket.
 	Filename string `json:"filename,omitempty"`
-	// Type is stream, datagram or seqpacket, for unix sockets. Default: stream.
+	// Type is stream or seqpacket, for unix sockets. Default: stream.
 	Type string `json:"type,omitempty"`
 	// Connect restricts a UDP listener to one peer.
 	Connect *ConnectSpec `json:"connect,omitempty"`
@@ -44,8 +44,6 @@ type ListenerSpec struct {
 	Transport *ListenerSpec `json:"transport,omitempty" alias:"transport_spec"`
 	// TLS makes the listener terminate TLS.
 	TLS *ListenerTLS `json:"tls,omitempty"`
-	// ProxyProtocol requires a PROXY protocol header (version 1 or 2) before each connection.
-	ProxyProtocol bool `json:"proxy_protocol,omitempty"`
 }
 
 // ConnectSpec is the peer of a UDP listener. With both fields it is connected at once, in singleton mode.
@@ -86,10 +84,8 @@ type ClusterSpec struct {
 	Port int `json:"port,omitempty"`
 	// Bind is the local address of connections.
 	Bind *ConnectSpec `json:"bind,omitempty"`
-	// Type is stream, datagram or seqpacket, for unix sockets. Default: stream.
+	// Type is stream or seqpacket, for unix sockets. Default: stream.
 	Type string `json:"type,omitempty"`
-	// Filename is the path of a unix socket, if the cluster has no endpoints.
-	Filename string `json:"filename,omitempty"`
 	// Transport is the cluster below JSONSocket.
 	Transport *ClusterSpec `json:"transport,omitempty" alias:"transport_spec"`
 	// Header says what JSONSocket sends before the data.
@@ -104,8 +100,6 @@ type ClusterSpec struct {
 	TokenFile string `json:"token_file,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`
-	// ProxyProtocol is the version of the PROXY protocol header (1 or 2) that is sent before each connection.
-	ProxyProtocol int `json:"proxy_protocol,omitempty"`
 }
 
 // HeaderRule puts one value into the header of JSONSocket: exactly one of path and set.

@@ -2,15 +2,24 @@ package connect
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/datagram"
+	"anymesh.dev/anymesh/internal/proxy/jsonsocket"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
+	"anymesh.dev/anymesh/internal/proxy/pseudo"
 	"anymesh.dev/anymesh/internal/proxy/stream"
+	"anymesh.dev/anymesh/internal/proxy/tlsfile"
+	"anymesh.dev/anymesh/internal/proxy/websocket"
 )
 
 // Connector connects to endpoints.
@@ -18,12 +27,17 @@ type Connector struct{}
 
 // Connect returns a stream to an endpoint.
 func (c *Connector) Connect(
-	ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, _ *metadata.Tree,
+	ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, meta *metadata.Tree,
 ) (stream.Stream, error) {
-	return c.open(ctx, &to.Spec, e)
+	if to.Spec.Protocol.Pseudo() {
+		return pseudo.Open(&to.Spec, &to.Shared, meta)
+	}
+	return c.open(ctx, &to.Spec, e, meta)
 }
 
-func (c *Connector) open(ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint) (stream.Stream, error) {
+func (c *Connector) open(
+	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
+) (stream.Stream, error) {
 	switch spec.Protocol {
 	case config.TCP:
 		nc, err := dial(ctx, spec, "tcp", e.Address)
@@ -37,8 +51,93 @@ func (c *Connector) open(ctx context.Context, spec *config.ClusterSpec, e *clust
 			return nil, err
 		}
 		return datagram.Conn{UDPConn: nc.(*net.UDPConn)}, nil
+	case config.UnixDomainSocket:
+		if spec.Type == "seqpacket" {
+			nc, err := dial(ctx, spec, "unixpacket", e.Address)
+			if err != nil {
+				return nil, err
+			}
+			return stream.Packets{Conn: stream.Conn{Conn: nc}}, nil
+		}
+		nc, err := dial(ctx, spec, "unix", e.Address)
+		if err != nil {
+			return nil, err
+		}
+		return stream.Conn{Conn: nc}, nil
+	case config.WebSocket:
+		return c.webSocket(ctx, spec, e, meta)
+	case config.JSONSocket:
+		return c.jsonSocket(ctx, spec, e, meta)
 	}
-	return nil, fmt.Errorf("protocol %s has no streams", spec.Protocol)
+	return nil, fmt.Errorf("clusters of protocol %s cannot be connected with sessions of other protocols", spec.Protocol)
+}
+
+func (c *Connector) jsonSocket(
+	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
+) (stream.Stream, error) {
+	header, err := jsonsocket.Header(spec.Header, meta)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := c.open(ctx, spec.Transport, e, meta)
+	if err != nil {
+		return nil, err
+	}
+	return shake(ctx, transport, func() (stream.Stream, error) { return jsonsocket.Connect(transport, header) })
+}
+
+func (c *Connector) webSocket(
+	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
+) (stream.Stream, error) {
+	nc, err := dial(ctx, spec, "tcp", e.Address)
+	if err != nil {
+		return nil, err
+	}
+	path := meta.Lookup(metadata.Path{"HTTP", "url", "path"}).Text
+	if path == "" {
+		path = "/"
+	}
+	return shake(ctx, nc, func() (stream.Stream, error) { return websocket.Dial(nc, e.Address, path, fields(meta)) })
+}
+
+// fields returns the fields of the client's request, as lines, without those of the handshake.
+func fields(meta *metadata.Tree) string {
+	all, _ := meta.Lookup(metadata.Path{"HTTP", "headers"}).Any.(map[string]any)
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value, is := all[name].(string)
+		if !is || slices.Contains(ofHandshake, name) {
+			continue
+		}
+		if name == "sec-websocket-protocol" {
+			value, _, _ = strings.Cut(value, ",") // the listener has chosen the first one
+		}
+		fmt.Fprintf(&out, "%s: %s\r\n", name, value)
+	}
+	return out.String()
+}
+
+// ofHandshake are fields that each connection has of its own.
+var ofHandshake = []string{
+	"host", "connection", "upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions",
+	"content-length", "transfer-encoding", "te", "keep-alive", "proxy-connection", "expect",
+}
+
+// shake makes a handshake. It closes the connection if the handshake fails or the context ends before.
+func shake(ctx context.Context, c io.Closer, do func() (stream.Stream, error)) (stream.Stream, error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // interrupts the handshake
+	out, err := do()
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = c.Close() // the handshake has failed
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return out, nil
 }
 
 // Dial connects to an endpoint of an HTTP cluster.
@@ -60,5 +159,23 @@ func dial(ctx context.Context, spec *config.ClusterSpec, network, address string
 			d.LocalAddr = net.TCPAddrFromAddrPort(bind)
 		}
 	}
-	return d.DialContext(ctx, network, address)
+	nc, err := d.DialContext(ctx, network, address)
+	if err != nil || spec.TLS == nil {
+		return nc, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	c, err := tlsfile.Client(spec.TLS, host)
+	if err != nil {
+		_ = nc.Close() // nothing was sent
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	secure := tls.Client(nc, c)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = nc.Close() // nothing was sent
+		return nil, err
+	}
+	return secure, nil
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 )
 
@@ -27,7 +28,7 @@ func (c *conn) Lookup(p metadata.Path) metadata.Value {
 		return leaf(p[2:], version(c.request.Minor))
 	case "headers":
 		if len(p) == 2 {
-			return metadata.Of(c.headers())
+			return metadata.Of(headers(&c.request))
 		}
 		value, has := c.header(p[2])
 		if !has {
@@ -36,7 +37,7 @@ func (c *conn) Lookup(p metadata.Path) metadata.Value {
 		return leaf(p[3:], value)
 	case "url":
 		if len(p) == 2 {
-			return metadata.Of(c.url())
+			return metadata.Of(url(&c.request))
 		}
 		switch p[2] {
 		case "path", "url", "href":
@@ -88,14 +89,12 @@ func (c *conn) header(name string) (value string, has bool) {
 // Tree implements metadata.Document.
 func (c *conn) Tree() metadata.Tree {
 	root := config.Copy(c.base).(map[string]any)
-	root["HTTP"] = map[string]any{
-		"version": version(c.request.Minor), "method": string(c.request.Method), "url": c.url(), "headers": c.headers(),
-	}
+	root["HTTP"] = Metadata(&c.request)
 	return metadata.Tree{Root: root}
 }
 
-func (c *conn) url() map[string]any {
-	target := string(c.request.Target)
+func url(r *http1.Request) map[string]any {
+	target := string(r.Target)
 	url := map[string]any{
 		"url": target, "href": target, "protocol": "", "host": "", "port": "", "path": target, "query": nil,
 	}
@@ -105,9 +104,9 @@ func (c *conn) url() map[string]any {
 	return url
 }
 
-func (c *conn) headers() map[string]any {
+func headers(r *http1.Request) map[string]any {
 	all := map[string]any{}
-	for _, f := range c.request.Fields {
+	for _, f := range r.Fields {
 		name := strings.ToLower(string(f.Name))
 		if before, has := all[name]; has {
 			all[name] = before.(string) + ", " + string(f.Value)
@@ -116,4 +115,11 @@ func (c *conn) headers() map[string]any {
 		}
 	}
 	return all
+}
+
+// Metadata returns the metadata of a request.
+func Metadata(r *http1.Request) map[string]any {
+	return map[string]any{
+		"version": version(r.Minor), "method": string(r.Method), "url": url(r), "headers": headers(r),
+	}
 }

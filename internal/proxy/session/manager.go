@@ -49,6 +49,8 @@ type Source struct {
 	Fail func(status int, content string)
 	// Ready tells the client that there is one; may be nil.
 	Ready func() error
+	// Opened returns the stream after Ready, if it is another one; may be nil.
+	Opened func() stream.Stream
 }
 
 // maxTracked limits the ended sessions that are kept.

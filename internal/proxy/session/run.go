@@ -35,6 +35,12 @@ func (s *Session) run(ctx context.Context) {
 			return
 		}
 	}
+	if s.Opened != nil {
+		opened := s.Opened()
+		s.mu.Lock()
+		s.source.stream = opened
+		s.mu.Unlock()
+	}
 	s.setStatus(statusConnected)
 	s.event("CONNECT", "")
 	err = s.move(ctx)

@@ -31,6 +31,42 @@ type Stream interface {
 // ErrNoHalfClose is the error of CloseWrite on streams whose protocol cannot say that one direction has ended.
 var ErrNoHalfClose = errors.New("the protocol has no half-close")
 
+// MessageReader is implemented by message streams that have each message in memory, of any size.
+type MessageReader interface {
+	// ReadMessage returns a message, which is valid until the next call.
+	ReadMessage() ([]byte, error)
+}
+
+// Texter is implemented by message streams that tell texts from other messages.
+type Texter interface {
+	// Text reports whether the last message that was read is a text.
+	Text() bool
+	// SetText says whether the messages that are written are texts.
+	SetText(bool)
+}
+
+// copyMessages moves messages.
+func copyMessages(to Stream, from MessageReader, count func(bytes int)) error {
+	source, a := from.(Texter)
+	target, b := to.(Texter)
+	for {
+		message, err := from.ReadMessage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if a && b {
+			target.SetText(source.Text())
+		}
+		count(len(message))
+		if _, err := to.Write(message); err != nil {
+			return err
+		}
+	}
+}
+
 // buffers are for copies. A buffer has room for every message.
 var buffers = sync.Pool{New: func() any { b := make([]byte, MaxMessage+1); return &b }}
 
@@ -38,6 +74,9 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, MaxMessage+1); retur
 func Copy(to, from Stream, count func(bytes int)) error {
 	if a, b := tcpOf(to), tcpOf(from); a != nil && b != nil {
 		return splice(a, b, count)
+	}
+	if m, is := from.(MessageReader); is {
+		return copyMessages(to, m, count)
 	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -82,6 +121,21 @@ func (c Conn) CloseWrite() error {
 		return half.CloseWrite()
 	}
 	return ErrNoHalfClose
+}
+
+// Packets is the stream of a connection with message boundaries.
+type Packets struct{ Conn }
+
+// Messages implements Stream.
+func (Packets) Messages() bool { return true }
+
+// Read implements Stream. The end of data is an empty packet for the system, and for net.Conn.
+func (p Packets) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if n == 0 && err == nil {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // tcpOf returns the TCP connection of a stream; nil if it has another protocol.

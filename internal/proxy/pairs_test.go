@@ -1,0 +1,269 @@
+package proxy_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+)
+
+// peer is a client or a server of a protocol: it sends and receives pieces, which are messages where the protocol has
+// them.
+type peer struct {
+	send    func([]byte) error
+	receive func() ([]byte, error)
+	end     func() error // of what is sent; nil if the protocol has none
+}
+
+func connPeer(c net.Conn) peer {
+	p := peer{
+		send: func(b []byte) error { _, err := c.Write(b); return err },
+		receive: func() ([]byte, error) {
+			b := make([]byte, 1<<16)
+			n, err := c.Read(b)
+			return b[:n], err
+		},
+	}
+	if half, is := c.(interface{ CloseWrite() error }); is {
+		p.end = half.CloseWrite
+	}
+	return p
+}
+
+func socketPeer(c *websocket.Conn) peer {
+	return peer{
+		send: func(b []byte) error { return c.WriteMessage(websocket.BinaryMessage, b) },
+		receive: func() ([]byte, error) {
+			_, b, err := c.ReadMessage()
+			return b, err
+		},
+	}
+}
+
+// protocol is one side of a pair.
+type protocol struct {
+	name     string
+	messages bool
+	// listener and cluster are specs; $IN is the port, %s the folder of unix sockets, and $UP the port of the server.
+	listener, cluster string
+	address           string // of the endpoint
+	connect           func(t *testing.T, address, dir string) peer
+	serve             func(t *testing.T, dir string, each func(peer)) (port string)
+}
+
+func serveConns(t *testing.T, network, address string, each func(peer)) string {
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				each(connPeer(c))
+			}()
+		}
+	}()
+	if network != "tcp" {
+		return "0"
+	}
+	return portOf(l.Addr())
+}
+
+var protocols = []protocol{
+	{
+		name: "TCP", listener: "{protocol: TCP, port: $IN}", cluster: "{protocol: TCP, port: $UP}", address: "127.0.0.1",
+		connect: func(t *testing.T, address, _ string) peer { return connPeer(dial(t, "tcp", address)) },
+		serve: func(t *testing.T, _ string, each func(peer)) string {
+			return serveConns(t, "tcp", "127.0.0.1:0", each)
+		},
+	},
+	{
+		name: "unix", listener: "{protocol: UnixDomainSocket, filename: %s/in}", cluster: "{protocol: UnixDomainSocket}", address: "%s/up",
+		connect: func(t *testing.T, _, dir string) peer { return connPeer(dial(t, "unix", dir+"/in")) },
+		serve: func(t *testing.T, dir string, each func(peer)) string {
+			return serveConns(t, "unix", dir+"/up", each)
+		},
+	},
+	{
+		name: "seqpacket", messages: true, listener: "{protocol: UnixDomainSocket, filename: %s/pin, type: seqpacket}",
+		cluster: "{protocol: UnixDomainSocket, type: seqpacket}", address: "%s/pup",
+		connect: func(t *testing.T, _, dir string) peer { return connPeer(dial(t, "unixpacket", dir+"/pin")) },
+		serve: func(t *testing.T, dir string, each func(peer)) string {
+			return serveConns(t, "unixpacket", dir+"/pup", each)
+		},
+	},
+	{
+		name: "UDP", messages: true, listener: "{protocol: UDP, port: $IN}", cluster: "{protocol: UDP, port: $UP}", address: "127.0.0.1",
+		connect: func(t *testing.T, address, _ string) peer { return connPeer(dial(t, "udp", address)) },
+		serve: func(t *testing.T, _ string, each func(peer)) string {
+			c, err := net.ListenPacket("udp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			var from net.Addr
+			go each(peer{
+				send: func(b []byte) error { _, err := c.WriteTo(b, from); return err },
+				receive: func() ([]byte, error) {
+					b := make([]byte, 1<<16)
+					n, a, err := c.ReadFrom(b)
+					from = a
+					return b[:n], err
+				},
+			})
+			return portOf(c.LocalAddr())
+		},
+	},
+	{
+		name: "WebSocket", messages: true, listener: "{protocol: WebSocket, port: $IN}", cluster: "{protocol: WebSocket, port: $UP}",
+		address: "127.0.0.1",
+		connect: func(t *testing.T, address, _ string) peer {
+			c, _, err := websocket.DefaultDialer.Dial("ws://"+address+"/path", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			return socketPeer(c)
+		},
+		serve: func(t *testing.T, _ string, each func(peer)) string {
+			return httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+				c, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				each(socketPeer(c))
+			})
+		},
+	},
+}
+
+// pairConfig connects two protocols, through chains of pseudo clusters.
+func pairConfig(in, out protocol, up, dir, chains string) string {
+	return strings.ReplaceAll(fmt.Sprintf(`
+listeners:
+- name: in
+  spec: %s
+  rules:
+  - action:
+      rewrite: [{path: /labels/x, value: y}]
+      route: {destination: up%s}
+clusters:
+- {name: up, spec: %s, endpoints: [{spec: {address: %q}}]}
+`, in.listener, chains, strings.ReplaceAll(out.cluster, "$UP", up), out.address), "%s", dir)
+}
+
+// Each protocol as listener is connected with each one as cluster, without and with chains. Messages keep their limits
+// where both ends have them; bytes arrive in order everywhere.
+func TestPairs(t *testing.T) {
+	for _, in := range protocols {
+		for _, out := range protocols {
+			for name, chains := range map[string]string{
+				"": "", " in chains": ", ingress: [{spec: {protocol: JSONEncap}}, {spec: {protocol: JSONDecap}}], egress: [{spec: {protocol: Echo}}, {spec: {protocol: Metric}}]",
+			} {
+				t.Run(in.name+" to "+out.name+name, func(t *testing.T) { testPair(t, in, out, chains) })
+			}
+		}
+	}
+}
+
+func testPair(t *testing.T, in, out protocol, chains string) {
+	dir := t.TempDir()
+	up := out.serve(t, dir, func(p peer) {
+		for {
+			b, err := p.receive()
+			if err != nil {
+				return
+			}
+			if err := p.send(bytes.ToUpper(b)); err != nil {
+				return
+			}
+		}
+	})
+	at := start(t, pairConfig(in, out, up, dir, chains), "IN")
+	client := in.connect(t, at["IN"], dir)
+	var sent, got []byte
+	for i := range 20 {
+		message := fmt.Appendf(nil, "<%0*d>", 1+i*50, i)
+		if err := client.send(message); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, message...)
+	}
+	for pieces := 0; len(got) < len(sent); pieces++ {
+		b, err := client.receive()
+		if err != nil {
+			t.Fatalf("after %d of %d bytes: %v", len(got), len(sent), err)
+		}
+		if in.messages && out.messages && (!bytes.HasPrefix(b, []byte("<")) || bytes.IndexByte(b, '>') != len(b)-1) {
+			t.Fatalf("piece %d is no message: %q", pieces, b)
+		}
+		got = append(got, b...)
+	}
+	if string(got) != strings.ToUpper(string(sent)) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The end of what the client sends travels through chains, and the answer comes back.
+func TestHalfCloseThroughChains(t *testing.T) {
+	for _, out := range protocols[:3] {
+		t.Run(out.name, func(t *testing.T) {
+			dir := t.TempDir()
+			up := out.serve(t, dir, func(p peer) {
+				var all []byte
+				for {
+					b, err := p.receive()
+					if err != nil || len(b) == 0 {
+						break
+					}
+					all = append(all, b...)
+				}
+				_ = p.send(fmt.Appendf(nil, "%d bytes", len(all)))
+			})
+			in := protocols[0]
+			at := start(t, pairConfig(in, out, up, dir, ", ingress: [{spec: {protocol: Echo}}], egress: [{spec: {protocol: Echo}}]"), "IN")
+			c := dial(t, "tcp", at["IN"])
+			_, _ = c.Write([]byte("hello"))
+			_ = c.(*net.TCPConn).CloseWrite()
+			if got, err := io.ReadAll(c); string(got) != "5 bytes" || err != nil {
+				t.Errorf("got %q, error %v", got, err)
+			}
+		})
+	}
+}
+
+// A stale file of a unix socket is replaced; one that is served is not.
+func TestUnixSocketFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "s")
+	text := "listeners: [{name: in, spec: {protocol: UnixDomainSocket, filename: " + name + "}, rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]}]"
+	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tryStart(t, text); err == nil {
+		t.Fatal("the socket of a process was taken")
+	}
+	stale.SetUnlinkOnClose(false)
+	stale.Close()
+	if err := tryStart(t, text); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, "unix", name)
+	_, _ = c.Write([]byte("x"))
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,117 @@
+package tlsfile
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
+)
+
+// parsed are files as they were read the last time.
+type parsed[T any] struct {
+	mu      sync.Mutex
+	changed []time.Time
+	value   *T
+}
+
+// get returns the value of files, which are parsed again if one has changed. If that fails, the old value stays.
+func (p *parsed[T]) get(parse func() (*T, error), files ...string) (*T, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	same := p.value != nil
+	times := make([]time.Time, len(files))
+	for i, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			if p.value != nil {
+				return p.value, nil
+			}
+			return nil, err
+		}
+		times[i] = info.ModTime()
+		same = same && times[i].Equal(p.changed[i])
+	}
+	if same {
+		return p.value, nil
+	}
+	value, err := parse()
+	if err != nil {
+		if p.value != nil {
+			return p.value, nil // of two files that change, one may be new already
+		}
+		return nil, err
+	}
+	p.value, p.changed = value, times
+	return value, nil
+}
+
+func pool(name string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	p := x509.NewCertPool()
+	if !p.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate", name)
+	}
+	return p, nil
+}
+
+// Server returns the configuration of a listener.
+func Server(spec *config.ListenerTLS) (*tls.Config, error) {
+	certificates, cas := new(parsed[tls.Certificate]), new(parsed[x509.CertPool])
+	certificate := func() (*tls.Certificate, error) {
+		return certificates.get(func() (*tls.Certificate, error) {
+			c, err := tls.LoadX509KeyPair(spec.Certificate, spec.Key)
+			return &c, err
+		}, spec.Certificate, spec.Key)
+	}
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: spec.ALPN,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
+	}
+	if _, err := certificate(); err != nil {
+		return nil, fmt.Errorf("tls.certificate: %w", err)
+	}
+	if spec.ClientCA == "" {
+		return c, nil
+	}
+	clientCAs := func() (*x509.CertPool, error) {
+		return cas.get(func() (*x509.CertPool, error) { return pool(spec.ClientCA) }, spec.ClientCA)
+	}
+	if _, err := clientCAs(); err != nil {
+		return nil, fmt.Errorf("tls.client_ca: %w", err)
+	}
+	c.ClientAuth = tls.RequireAndVerifyClientCert
+	base := c.Clone()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		out := base.Clone()
+		var err error
+		out.ClientCAs, err = clientCAs()
+		return out, err
+	}
+	return c, nil
+}
+
+// Client returns the configuration of a connection to a host. Files are read for each connection.
+func Client(spec *config.ClusterTLS, host string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: spec.ALPN, ServerName: spec.ServerName}
+	if c.ServerName == "" {
+		c.ServerName = host
+	}
+	var err, failed error
+	if spec.CA != "" {
+		c.RootCAs, err = pool(spec.CA)
+	}
+	if spec.Certificate != "" {
+		var one tls.Certificate
+		one, failed = tls.LoadX509KeyPair(spec.Certificate, spec.Key)
+		c.Certificates = []tls.Certificate{one}
+	}
+	return c, errors.Join(err, failed)
+}
