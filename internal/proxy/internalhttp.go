@@ -33,7 +33,8 @@ func (p *Proxy) serveInternal(x *httpforward.Exchange, c *cluster.Cluster) {
 	}
 	r := &http.Request{
 		Method: string(head.Method), URL: u, Host: string(head.Host), Header: http.Header{},
-		RemoteAddr: x.RemoteAddr().String(), Body: io.NopCloser(bytes.NewReader(body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: head.Minor,
+		RemoteAddr: x.RemoteAddr().String(), Body: io.NopCloser(bytes.NewReader(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: head.Minor,
 		ContentLength: int64(len(body)),
 	}
 	for _, f := range head.Fields {

@@ -11,8 +11,8 @@ import (
 )
 
 // The media plane: gateways receive the RTP and RTCP packets of calls, each leg at a listener of its own. A rule labels
-// the leg with its call, and it travels as JSONSocket over UDP to the worker that consistent hashing picks for the call.
-// The worker joins the legs of a call.
+// the leg with its call, and it travels as JSONSocket over UDP to the worker that consistent hashing picks for the
+// call. The worker joins the legs of a call.
 const (
 	gatewayConfig = `
 admin: {log_level: warn}
@@ -140,7 +140,7 @@ func meet(t *testing.T, legs [][2]leg) {
 				heard := 0
 				for side, l := range legs[i] {
 					legs[i][1-side].send("hello")
-					_ = l.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+					_ = l.SetReadDeadline(time.Now().Add(250 * time.Millisecond))
 					if l.receive() == "hello" {
 						heard++
 					}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -51,17 +52,18 @@ func tryStart(t testing.TB, text string) error {
 	return p.Apply(c)
 }
 
-// freePort returns a port that TCP and UDP listeners can have.
+// freePort returns a port that TCP and UDP listeners can have. It is none of those that the system gives to connections.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
-		defer l.Close()
-		port := l.Addr().(*net.TCPAddr).Port
-		if u, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+		u, err := net.ListenPacket("udp", fmt.Sprintf(":%d", port))
+		l.Close()
+		if err == nil {
 			u.Close()
 			return port
 		}

@@ -1,12 +1,14 @@
 package datagram
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/stream"
@@ -24,6 +26,8 @@ type Listener struct {
 	Dropped atomic.Uint64
 
 	conn *net.UDPConn
+	raw  syscall.RawConn
+	six  bool         // the socket has addresses of IPv6
 	now  atomic.Int64 // ticks
 
 	mu    sync.Mutex
@@ -37,6 +41,8 @@ func (l *Listener) Listen(ctx context.Context, address string) error {
 		return err
 	}
 	l.conn, l.peers = conn.(*net.UDPConn), map[netip.AddrPort]*Peer{}
+	l.raw, _ = l.conn.SyscallConn() // it fails only for a nil connection
+	l.six = l.conn.LocalAddr().(*net.UDPAddr).IP.To4() == nil
 	_ = l.conn.SetReadBuffer(socketBuffer)  // the system has a limit of its own
 	_ = l.conn.SetWriteBuffer(socketBuffer) // as above
 	return nil
@@ -100,7 +106,7 @@ func (l *Listener) Serve() {
 				continue
 			}
 			p, isNew := l.Open(addr)
-			for !p.push(in.message(i)) { // it was closed in this moment
+			for !p.push(in, i) { // it was closed in this moment
 				l.forget(p)
 				p, isNew = l.Open(addr)
 			}
@@ -152,6 +158,8 @@ type Peer struct {
 	ready  sync.Cond
 	queue  [][]byte
 	closed bool
+	relay  *relay // takes packets without the queue
+	broken error  // of the relay
 }
 
 // maxQueue limits the packets that wait for the session of a peer.
@@ -180,17 +188,18 @@ func (p *Peer) expire(now int64) bool {
 }
 
 // push hands a packet to the session. It returns false if the stream is closed.
-func (p *Peer) push(message []byte) bool {
+func (p *Peer) push(in *batch, i int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used.Store(p.l.now.Load())
 	switch {
 	case p.closed:
 		return false
+	case p.direct(in, i):
 	case len(p.queue) >= maxQueue:
 		p.l.Dropped.Add(1)
 	default:
-		p.queue = append(p.queue, append(make([]byte, 0, len(message)), message...))
+		p.queue = append(p.queue, bytes.Clone(in.message(i)))
 		p.ready.Signal()
 	}
 	return true

@@ -104,17 +104,15 @@ func Connect(s stream.Stream, header map[string]any) (stream.Stream, error) {
 func Header(rules []config.HeaderRule, meta *metadata.Tree) (map[string]any, error) {
 	out := metadata.Tree{Root: map[string]any{}}
 	for i, r := range rules {
-		path, value := "", any(nil)
-		if r.Set != nil {
-			path, value = r.Set.Key, r.Set.Value
-		} else {
+		set := r.Set
+		if set == nil {
 			v := meta.Lookup(metadata.ParsePath(r.Path.From))
 			if v.Kind == metadata.Undefined {
 				continue // the session has no such label
 			}
-			path, value = r.Path.To, v.Interface()
+			set = &config.HeaderSet{Key: r.Path.To, Value: v.Interface()}
 		}
-		if err := out.Set(metadata.ParsePath(path), value); err != nil {
+		if err := out.Set(metadata.ParsePath(set.Key), set.Value); err != nil {
 			return nil, fmt.Errorf("header[%d]: %w", i, err)
 		}
 	}

@@ -70,10 +70,21 @@ func copyMessages(to Stream, from MessageReader, count func(bytes int)) error {
 // buffers are for copies. A buffer has room for every message.
 var buffers = sync.Pool{New: func() any { b := make([]byte, MaxMessage+1); return &b }}
 
+// Copier is implemented by streams that move data to some other streams by themselves.
+type Copier interface {
+	// CopyTo moves data until the end, as Copy does. It returns false if it cannot.
+	CopyTo(to Stream, count func(bytes int)) (handled bool, err error)
+}
+
 // Copy moves data until EOF, and returns the first error that is not EOF. Counters are called for each piece.
 func Copy(to, from Stream, count func(bytes int)) error {
 	if a, b := tcpOf(to), tcpOf(from); a != nil && b != nil {
 		return splice(a, b, count)
+	}
+	if c, is := from.(Copier); is {
+		if handled, err := c.CopyTo(to, count); handled {
+			return err
+		}
 	}
 	if m, is := from.(MessageReader); is {
 		return copyMessages(to, m, count)

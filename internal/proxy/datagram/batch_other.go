@@ -1,3 +1,5 @@
+//go:build !linux || !(amd64 || arm64)
+
 package datagram
 
 import (
@@ -7,7 +9,10 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/stream"
 )
 
-// batch receives packets.
+// relay is for systems with calls for many packets.
+type relay struct{}
+
+// batch receives one packet.
 type batch struct {
 	conn   *net.UDPConn
 	buffer []byte
@@ -29,3 +34,5 @@ func (b *batch) receive() (n int, err error) {
 func (b *batch) addr(int) netip.AddrPort { return b.from }
 func (b *batch) message(int) []byte      { return b.buffer[:b.size] }
 func (b *batch) done(*Listener)          {}
+
+func (p *Peer) direct(*batch, int) bool { return false }
