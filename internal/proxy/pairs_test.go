@@ -47,6 +47,16 @@ func socketPeer(c *websocket.Conn) peer {
 	}
 }
 
+func dialSocket(t *testing.T, address string) *websocket.Conn {
+	t.Helper()
+	c, _, err := websocket.DefaultDialer.Dial("ws://"+address+"/path", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
 // protocol is one side of a pair.
 type protocol struct {
 	name     string
@@ -131,12 +141,7 @@ var protocols = []protocol{
 		name: "WebSocket", messages: true, listener: "{protocol: WebSocket, port: $IN}", cluster: "{protocol: WebSocket, port: $UP}",
 		address: "127.0.0.1",
 		connect: func(t *testing.T, address, _ string) peer {
-			c, _, err := websocket.DefaultDialer.Dial("ws://"+address+"/path", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { c.Close() })
-			return socketPeer(c)
+			return socketPeer(dialSocket(t, address))
 		},
 		serve: func(t *testing.T, _ string, each func(peer)) string {
 			return httpServer(t, func(w http.ResponseWriter, r *http.Request) {

@@ -14,12 +14,24 @@ type reconnecting stage
 
 func (r *reconnecting) stage() *stage { return (*stage)(r) }
 
-// current returns the connection; nil if there is none.
+// current returns the connection, after it was replaced if that is happening now; nil if the session ends.
 func (r *reconnecting) current() (s stream.Stream, ended bool) {
+	g := r.stage()
+	s, ended, closed := r.peek()
+	if s == nil && !closed {
+		g.reconnect.Lock()
+		defer g.reconnect.Unlock()
+		s, ended, _ = r.peek()
+	}
+	return s, ended
+}
+
+// peek returns the connection; nil if there is none now.
+func (r *reconnecting) peek() (s stream.Stream, ended, closed bool) {
 	g := r.stage()
 	g.session.mu.Lock()
 	defer g.session.mu.Unlock()
-	return g.stream, g.ended || g.closed
+	return g.stream, g.ended || g.closed, g.closed
 }
 
 // Read implements stream.Stream.
@@ -62,7 +74,7 @@ func (r *reconnecting) again(old stream.Stream) error {
 	g := r.stage()
 	g.reconnect.Lock()
 	defer g.reconnect.Unlock()
-	now, ended := r.current()
+	now, ended, _ := r.peek()
 	switch {
 	case ended || now == nil:
 		return io.EOF
@@ -86,8 +98,8 @@ func (r *reconnecting) CloseWrite() error {
 	g := r.stage()
 	g.session.mu.Lock()
 	g.ended = true
-	s := g.stream
 	g.session.mu.Unlock()
+	s, _ := r.current()
 	if s == nil {
 		return net.ErrClosed
 	}
@@ -102,7 +114,7 @@ func (r *reconnecting) Close() error {
 
 // Messages implements stream.Stream.
 func (r *reconnecting) Messages() bool {
-	s, _ := r.current()
+	s, _, _ := r.peek()
 	return s != nil && s.Messages()
 }
 
