@@ -65,6 +65,10 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	objects, err := proxyObjects()
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(pages, map[string]string{
 		"admission.md": refused,
 		alerts.Page:    alerts.Markdown(),
@@ -75,7 +79,8 @@ func Pages() (map[string]string, error) {
 		"limits.md":    limits(),
 		"commands.md":  commands(),
 
-		"route-fields.md": fields,
+		"route-fields.md":  fields,
+		"proxy-objects.md": objects,
 
 		"../charts/anymesh/dashboards/" + dashboard.ControlPlane.File: string(dashboard.ControlPlane.JSON()),
 		"../charts/anymesh/dashboards/" + dashboard.Mesh.File:         string(dashboard.Mesh.JSON()),

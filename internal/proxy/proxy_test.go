@@ -52,7 +52,8 @@ func tryStart(t testing.TB, text string) error {
 	return p.Apply(c)
 }
 
-// freePort returns a port that TCP and UDP listeners can have. It is none of those that the system gives to connections.
+// freePort returns a port that TCP and UDP listeners can have. It is none of those that the system gives to
+// connections.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for {

@@ -266,3 +266,8 @@ func onlyFields(spec any, protocol Protocol, all map[Protocol][]string) error {
 	}
 	return nil
 }
+
+// ProtocolFields returns the fields of the specs of listeners and clusters, by protocol.
+func ProtocolFields() (listeners, clusters map[Protocol][]string) {
+	return listenerFields, clusterFields
+}

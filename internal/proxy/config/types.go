@@ -27,7 +27,7 @@ type Admin struct {
 	LogLevel string `json:"log_level,omitempty"`
 	// LogFile is stdout, stderr or a path. Default: stderr.
 	LogFile string `json:"log_file,omitempty"`
-	// Strict is accepted for compatibility: objects are always checked completely.
+	// Strict makes invalid objects get the status 422 in the API. They are always checked completely.
 	Strict bool `json:"strict,omitempty"`
 }
 
