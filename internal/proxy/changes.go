@@ -110,10 +110,7 @@ func (p *Proxy) DeleteListener(name string, recursive bool) error {
 func (p *Proxy) removeListener(l *listener, recursive bool) {
 	name := l.current().Name
 	delete(p.listeners, name)
-	l.closeSocket()
-	if l.http != nil {
-		l.http.Drain() // connections end after their requests
-	}
+	l.stop()
 	p.store.ReleaseRules(l.rules.Load(), recursive)
 	if !recursive {
 		return

@@ -2,13 +2,18 @@ package proxy_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"anymesh.dev/anymesh/internal/proxy"
+	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
 // httpServer returns the port of a server.
@@ -194,4 +199,48 @@ listeners:
 			t.Errorf("%s: got %d %s", path, response.StatusCode, body)
 		}
 	}
+}
+
+// A proxy that drains answers the requests that it has, and accepts no more.
+func TestDrain(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	server := httpServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-release
+		fmt.Fprint(w, "ok")
+	})
+	port := freePort(t)
+	value, err := config.ParseYAML(fmt.Appendf(nil, strings.ReplaceAll(httpConfig, "$IN", fmt.Sprint(port)), server, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(config.Config)
+	if err := config.Decode("", value, c); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := proxy.New(ctx, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	defer p.Wait()
+	defer cancel()
+	if err := p.Apply(c); err != nil {
+		t.Fatal(err)
+	}
+	idle := dial(t, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	busy := dial(t, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	_, _ = io.WriteString(busy, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+	<-begun
+	drained := make(chan struct{})
+	go func() {
+		p.Drain(ctx)
+		close(drained)
+	}()
+	if all, _ := io.ReadAll(idle); len(all) > 0 {
+		t.Errorf("an idle connection got %q", all)
+	}
+	close(release)
+	all, err := io.ReadAll(busy)
+	if err != nil || !strings.Contains(string(all), "200 OK") || !strings.Contains(string(all), "Connection: close") {
+		t.Errorf("got %q, error %v", all, err)
+	}
+	<-drained
 }

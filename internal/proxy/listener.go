@@ -53,6 +53,15 @@ func (l *listener) listen() error {
 	return nil
 }
 
+// stop accepts nothing more. HTTP connections end after their requests; packets of a UDP session come with the socket,
+// so it ends.
+func (l *listener) stop() {
+	l.closeSocket()
+	if l.http != nil {
+		l.http.Drain()
+	}
+}
+
 // accept accepts what becomes sessions, in any protocol but HTTP.
 func (l *listener) accept(spec *config.ListenerSpec, handle func(session.Source)) error {
 	switch spec.Protocol {

@@ -7,11 +7,16 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
-// Run runs a proxy with the configuration of a file until the context ends.
+// drainTime is how long sessions and requests may go on after the context of Run has ended.
+const drainTime = 10 * time.Second
+
+// Run runs a proxy with the configuration of a file until the context ends. Then it accepts nothing more, and returns
+// when the sessions and requests have ended, or after 10 seconds.
 func Run(ctx context.Context, file string) error {
 	c, err := config.Load(file)
 	if err != nil {
@@ -23,16 +28,54 @@ func Run(ctx context.Context, file string) error {
 		return fmt.Errorf("%s: admin.log_file: %w", file, err)
 	}
 	defer closeLog()
-	p := New(ctx, log)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	p := New(running, log)
 	p.Level, p.Version = level, version()
 	if err := p.Apply(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	log.Info("the proxy is ready", "listeners", len(c.Listeners))
 	<-ctx.Done()
+	limit, cancel := context.WithTimeout(running, drainTime)
+	defer cancel()
+	p.Drain(limit)
+	stop()
 	p.Wait()
 	return nil
 }
+
+// Drain closes all sockets of listeners, and waits until the sessions and requests have ended, or the context has.
+func (p *Proxy) Drain(ctx context.Context) {
+	p.mu.Lock()
+	all := make([]*listener, 0, len(p.listeners))
+	for _, l := range p.listeners {
+		l.stop()
+		all = append(all, l)
+	}
+	p.mu.Unlock()
+	tick := time.NewTicker(drainPoll)
+	defer tick.Stop()
+	for {
+		busy := p.sessions.Active()
+		for _, l := range all {
+			if l.http != nil {
+				busy += l.http.Connections()
+			}
+		}
+		if busy == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// drainPoll is the time between checks of what has not ended.
+const drainPoll = 20 * time.Millisecond
 
 // levels are the log levels of the configuration.
 var levels = map[string]slog.Level{

@@ -108,6 +108,13 @@ func (s *Server) Drain() {
 	})
 }
 
+// Connections returns the number of open connections of clients.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
 func (s *Server) each(do func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,134 @@
+package proxy_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeCertificate writes a self-signed certificate of a name and its key, and returns the certificate as PEM.
+func writeCertificate(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+	for file, content := range map[string][]byte{
+		"cert.pem": text, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return text
+}
+
+// A listener terminates TLS and shows the server name to rules, a cluster originates it, and a new certificate is served
+// without a restart.
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	first := writeCertificate(t, dir, "a.example")
+	text := strings.ReplaceAll(`
+listeners:
+- name: outer
+  spec: {protocol: TCP, port: $OUTER, address: 127.0.0.1}
+  rules: [{action: {route: {destination: {spec: {protocol: TCP, port: $IN, tls: {ca: DIR/cert.pem, server_name: a.example}}, endpoints: [{spec: {address: 127.0.0.1}}]}}}}]
+- name: in
+  spec: {protocol: TCP, port: $IN, address: 127.0.0.1, tls: {certificate: DIR/cert.pem, key: DIR/key.pem}}
+  rules: [{match: {op: test, path: /TLS/sni, value: a.example}, action: {route: {destination: {spec: {protocol: Echo}}}}}]
+`, "DIR", dir)
+	at := start(t, text, "OUTER", "IN")
+	c := dial(t, "tcp", at["OUTER"])
+	_, _ = io.WriteString(c, "hello")
+	_ = c.(*net.TCPConn).CloseWrite()
+	if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
+		t.Errorf("got %q, error %v", got, err)
+	}
+	served := func() []byte {
+		c, err := tls.Dial("tcp", at["IN"], &tls.Config{ServerName: "b.example", InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if all, err := io.ReadAll(c); len(all) > 0 || err != nil {
+			t.Errorf("another server name: got %q, error %v", all, err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.ConnectionState().PeerCertificates[0].Raw})
+	}
+	if !bytes.Equal(served(), first) {
+		t.Error("another certificate than that of the file")
+	}
+	second := writeCertificate(t, dir, "a.example")
+	later := time.Now().Add(time.Minute) // the clock of files may be coarse
+	for _, file := range []string{"cert.pem", "key.pem"} {
+		if err := os.Chtimes(filepath.Join(dir, file), later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(served(), second) {
+		t.Error("the certificate is not that of the changed file")
+	}
+}
+
+// HTTPS ends at the listener; plaintext clients get nothing.
+func TestHTTPS(t *testing.T) {
+	dir := t.TempDir()
+	authority := x509.NewCertPool()
+	authority.AppendCertsFromPEM(writeCertificate(t, dir, "localhost"))
+	up := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %d", r.Host, len(body))
+	})
+	at := start(t, strings.Replace(fmt.Sprintf(httpConfig, up, up), "port: $IN,",
+		fmt.Sprintf("port: $IN, tls: {certificate: %s/cert.pem, key: %s/key.pem},", dir, dir), 1), "IN")
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority}}}
+	response, err := client.Post("https://"+at["IN"]+"/a", "text/plain", bytes.NewReader(make([]byte, 200_000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); string(body) != at["IN"]+" 200000" {
+		t.Errorf("got %d %q", response.StatusCode, body)
+	}
+	c := dial(t, "tcp", at["IN"])
+	_, _ = io.WriteString(c, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+	if all, _ := io.ReadAll(c); bytes.Contains(all, []byte("HTTP/1.1 200")) {
+		t.Errorf("a plaintext client got %q", all)
+	}
+}
+
+// A certificate that is missing is an error at once.
+func TestMissingCertificate(t *testing.T) {
+	err := tryStart(t, `listeners: [{name: in, spec: {protocol: TCP, port: 1, tls: {certificate: /nothing, key: /nothing}}, rules: x}]`)
+	if err == nil || !strings.Contains(err.Error(), "tls.certificate: ") {
+		t.Errorf("got error %v", err)
+	}
+}
