@@ -210,7 +210,8 @@ func TestDrain(t *testing.T) {
 		fmt.Fprint(w, "ok")
 	})
 	port := freePort(t)
-	value, err := config.ParseYAML(fmt.Appendf(nil, strings.ReplaceAll(httpConfig, "$IN", fmt.Sprint(port)), server, server))
+	text := strings.ReplaceAll(httpConfig, "$IN", fmt.Sprint(port))
+	value, err := config.ParseYAML(fmt.Appendf(nil, text, server, server))
 	if err != nil {
 		t.Fatal(err)
 	}

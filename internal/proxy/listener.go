@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/datagram"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
@@ -34,6 +35,7 @@ type listener struct {
 	// accepted counts sessions and requests.
 	accepted atomic.Uint64
 	http     *httpforward.Server // of an HTTP listener
+	udp      *datagram.Listener  // of a listener on UDP
 }
 
 // listen binds the socket and starts to accept.

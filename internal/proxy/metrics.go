@@ -49,6 +49,14 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	m.head("sessions", "gauge", "Sessions that have not ended; requests between HTTP listeners and HTTP clusters are none.")
 	m.add("sessions", float64(p.sessions.Active()))
+	m.head("session_errors_total", "counter", "Sessions that had an error.")
+	m.add("session_errors_total", float64(p.sessions.Errors.Load()))
+	m.head("udp_dropped_packets_total", "counter", "Packets that did not fit into a queue or a socket.")
+	for _, l := range all {
+		if l.udp != nil {
+			m.add("udp_dropped_packets_total", float64(l.udp.Dropped.Load()), l.labels()...)
+		}
+	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = io.WriteString(w, out.String())
 }

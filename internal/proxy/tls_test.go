@@ -30,7 +30,8 @@ func writeCertificate(t *testing.T, dir, name string) []byte {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -51,8 +52,8 @@ func writeCertificate(t *testing.T, dir, name string) []byte {
 	return text
 }
 
-// A listener terminates TLS and shows the server name to rules, a cluster originates it, and a new certificate is served
-// without a restart.
+// A listener terminates TLS and shows the server name to rules, a cluster originates it, and a new certificate is
+// served without a restart.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	first := writeCertificate(t, dir, "a.example")

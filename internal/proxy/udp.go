@@ -38,7 +38,7 @@ func (l *listener) acceptUDP(spec *config.ListenerSpec, handle func(session.Sour
 			})
 		})
 	}
-	l.closeSocket = u.Close
+	l.closeSocket, l.udp = u.Close, u
 	context.AfterFunc(l.ctx, u.Close)
 	if singleton {
 		if peer, isNew := u.Open(u.Only); isNew {

@@ -17,7 +17,7 @@ func decode(text string) (*Config, error) {
 // What is not supported is an error that names the object and the field.
 func TestInvalidConfigurations(t *testing.T) {
 	for text, want := range map[string]string{
-		`listners: []`:           `listners: unknown field`,
+		`listener: []`:           `listener: unknown field`,
 		`listeners: {}`:          `listeners: must be a list, is an object`,
 		`listeners: [{name: a}]`: `listeners[0] "a".spec: is required`,
 		`listeners: [{name: a, spec: {protocol: TCP, port: 1}}]`:                                                         `listeners[0] "a".rules: is required`,

@@ -162,8 +162,8 @@ type Peer struct {
 	broken error  // of the relay
 }
 
-// maxQueue limits the packets that wait for the session of a peer.
-const maxQueue = 1024
+// MaxQueue limits the packets that wait for the session of a peer.
+const MaxQueue = 1024
 
 func newPeer(l *Listener, addr netip.AddrPort) *Peer {
 	p := &Peer{l: l, addr: addr}
@@ -196,7 +196,7 @@ func (p *Peer) push(in *batch, i int) bool {
 	case p.closed:
 		return false
 	case p.direct(in, i):
-	case len(p.queue) >= maxQueue:
+	case len(p.queue) >= MaxQueue:
 		p.l.Dropped.Add(1)
 	default:
 		p.queue = append(p.queue, bytes.Clone(in.message(i)))

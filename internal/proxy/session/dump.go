@@ -31,6 +31,9 @@ type Event struct {
 const maxEvents = 100
 
 func (s *Session) event(name, message string) {
+	if name == "ERROR" {
+		s.manager.Errors.Add(1)
+	}
 	e := Event{name, s.manager.now().UTC().Format(time.RFC3339Nano), message, nil}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,6 +27,8 @@ type Manager struct {
 	Connector Connector
 	// Clock returns the time. Default: time.Now.
 	Clock func() time.Time
+	// Errors counts sessions that had an error.
+	Errors atomic.Uint64
 
 	mu       sync.Mutex
 	sessions map[string]*Session
