@@ -72,7 +72,7 @@ http {
 }
 stream {
   server { listen 127.0.0.1:%d; proxy_pass 127.0.0.1:%d; }
-  server { listen 127.0.0.1:%d udp; proxy_pass 127.0.0.1:%d; proxy_responses 0; }
+  server { listen 127.0.0.1:%d udp; proxy_pass 127.0.0.1:%d; }
 }
 `, strings.Join(modules, ""), dir, p.httpServer, p.http, p.tcp, p.tcpServer, p.udp, p.udpServer)
 	case "envoy":
