@@ -27,10 +27,11 @@ func TrimService(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: service.Name, Namespace: unique.Make(service.Namespace).Value(), UID: service.UID,
 			ResourceVersion: service.ResourceVersion, DeletionTimestamp: service.DeletionTimestamp,
+			CreationTimestamp: service.CreationTimestamp,
 		},
 		Spec: corev1.ServiceSpec{
 			Type: unique.Make(service.Spec.Type).Value(), ClusterIP: service.Spec.ClusterIP, ClusterIPs: ips,
-			Ports: service.Spec.Ports,
+			Ports: service.Spec.Ports, Selector: service.Spec.Selector,
 		},
 		Status: corev1.ServiceStatus{LoadBalancer: service.Status.LoadBalancer},
 	}, nil

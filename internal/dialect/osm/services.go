@@ -212,6 +212,10 @@ func (r *serviceRule) destinationsOf(name types.NamespacedName, p servicePort) [
 		d.Discovery.Group = group(name, t.name, t.number)
 		out = append(out, d)
 	}
+	if len(out) == 0 { // there is no pod with such a port yet
+		d.Name, d.Port, d.Discovery.Group = fmt.Sprintf("%s:%d", name, p.number), p.number, group(name, p.targetName, 0)
+		out = append(out, d)
+	}
 	return out
 }
 
