@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// osmManifests are members of a mesh of Open Service Mesh. The API server calls port 8080 of the clients, which is
+// excluded from capture.
+const osmManifests = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: bookshop, labels: {openservicemesh.io/monitored-by: osm}, annotations: {openservicemesh.io/sidecar-injection: enabled}}
+---
+apiVersion: config.openservicemesh.io/v1alpha2
+kind: MeshConfig
+metadata: {name: osm-mesh-config, namespace: bookshop}
+spec: {traffic: {enablePermissiveTrafficPolicyMode: false, enableEgress: false}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: bookstore, namespace: bookshop}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: bookbuyer, namespace: bookshop}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: bookthief, namespace: bookshop}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: bookstore, namespace: bookshop}, spec: {selector: {app: bookstore}, ports: [{name: http, port: 80, targetPort: web}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: bookbuyer, namespace: bookshop}, spec: {selector: {app: bookbuyer}, ports: [{port: 8080}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: bookthief, namespace: bookshop}, spec: {selector: {app: bookthief}, ports: [{port: 8080}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: bookstore, namespace: bookshop}
+spec:
+  selector: {matchLabels: {app: bookstore}}
+  template:
+    metadata: {labels: {app: bookstore}}
+    spec:
+      serviceAccountName: bookstore
+      containers: [{name: app, image: anymesh.dev/colors, args: [serve, --listen=:9080, --version=v1], ports: [{name: web, containerPort: 9080}], readinessProbe: {httpGet: {path: /healthz, port: 9080}, periodSeconds: 1}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: bookbuyer, namespace: bookshop}
+spec:
+  selector: {matchLabels: {app: bookbuyer}}
+  template:
+    metadata: {labels: {app: bookbuyer}, annotations: {openservicemesh.io/inbound-port-exclusion-list: "8080"}}
+    spec:
+      serviceAccountName: bookbuyer
+      containers: [{name: app, image: anymesh.dev/colors, args: [drive, --listen=:8080, --rate=0], readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: bookthief, namespace: bookshop}
+spec:
+  selector: {matchLabels: {app: bookthief}}
+  template:
+    metadata: {labels: {app: bookthief}, annotations: {openservicemesh.io/inbound-port-exclusion-list: "8080"}}
+    spec:
+      serviceAccountName: bookthief
+      containers: [{name: app, image: anymesh.dev/colors, args: [drive, --listen=:8080, --rate=0], readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}}]
+---
+apiVersion: specs.smi-spec.io/v1alpha4
+kind: HTTPRouteGroup
+metadata: {name: bookstore, namespace: bookshop}
+spec: {matches: [{name: buy, pathRegex: /, methods: [GET], headers: [{host: bookstore.*}]}]}
+---
+apiVersion: access.smi-spec.io/v1alpha3
+kind: TrafficTarget
+metadata: {name: bookstore, namespace: bookshop}
+spec:
+  destination: {kind: ServiceAccount, name: bookstore, namespace: bookshop}
+  rules: [{kind: HTTPRouteGroup, name: bookstore, matches: [buy]}]
+  sources: [{kind: ServiceAccount, name: bookbuyer, namespace: bookshop}]
+`
+
+const booksURL = "http://bookstore.bookshop/"
+
+// TestTrafficTargets checks that the sidecar of the destination grants what a TrafficTarget grants and nothing else,
+// that permissive mode is switched in both directions, and what commands say about it.
+func TestTrafficTargets(t *testing.T) {
+	apply(t, osmManifests)
+	for _, name := range []string{"bookstore", "bookbuyer", "bookthief"} {
+		waitReady(t, "bookshop", "deployment/"+name)
+	}
+	expect := func(client, target string, status int) {
+		t.Helper()
+		eventually(t, 20*time.Second, client+" calls "+target, func() error {
+			o, err := callFromIn(t.Context(), "bookshop", client, target)
+			return want(o, err, o.Status == status, "another status")
+		})
+	}
+	permissive := func(on string) {
+		t.Helper()
+		run(t, "-n", "bookshop", "patch", "meshconfig", "osm-mesh-config", "--type=merge", "-p",
+			`{"spec":{"traffic":{"enablePermissiveTrafficPolicyMode":`+on+`}}}`)
+	}
+	expect("bookbuyer", booksURL, 200)
+	expect("bookthief", booksURL, 403)
+	expect("bookbuyer", "http://bookstore.bookshop/healthz", 403)
+	t.Run("directly", func(t *testing.T) {
+		ip := run(t, "-n", "bookshop", "get", "pods", "-l", "app=bookstore", "-o", "jsonpath={.items[0].status.podIP}")
+		o, err := callFrom(t.Context(), "front", "http://"+hostPort(ip, 9080)+"/")
+		if err != nil || o.Status == 200 || o.Version != "" {
+			t.Errorf("a client without an identity of the mesh gets %+v, %v", o, err)
+		}
+	})
+	t.Run("explain", func(t *testing.T) {
+		wantOutput(t, []string{"TrafficTarget bookshop/bookstore"}, "explain", "--from", "bookshop/bookbuyer", booksURL)
+		out, code := runVerb(t, "explain", "--from", "bookshop/bookthief", booksURL)
+		if code == 0 || !strings.Contains(out, "403") || !strings.Contains(out, "sa/bookthief") {
+			t.Errorf("exit code %d of\n%s", code, out)
+		}
+	})
+	permissive("true")
+	expect("bookthief", booksURL, 200)
+	permissive("false")
+	expect("bookthief", booksURL, 403)
+	expect("bookbuyer", booksURL, 200)
+	run(t, "-n", "bookshop", "delete", "traffictarget", "bookstore")
+	expect("bookbuyer", booksURL, 403)
+}
