@@ -1,0 +1,35 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A pod that hangs while it initializes is listed: its sidecar had the time to connect, or ended before.
+func TestInitializingPodsAreListed(t *testing.T) {
+	running := func(since time.Duration, restarts int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "envoy", RestartCount: restarts, State: corev1.ContainerState{
+			Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-since))}}}
+	}
+	for name, c := range map[string]struct {
+		status corev1.ContainerStatus
+		listed bool
+	}{
+		"not started":            {corev1.ContainerStatus{Name: "envoy"}, false},
+		"started now":            {running(time.Second, 0), false},
+		"started an hour ago":    {running(time.Hour, 0), true},
+		"restarted":              {running(time.Second, 1), true},
+		"another init container": {corev1.ContainerStatus{Name: "migrate", RestartCount: 7}, false},
+	} {
+		p := &corev1.Pod{Status: corev1.PodStatus{
+			Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{c.status},
+		}}
+		p.Spec.InitContainers = []corev1.Container{agent()}
+		if runs(p) != c.listed {
+			t.Errorf("%s: listed %v, want %v", name, !c.listed, c.listed)
+		}
+	}
+}
