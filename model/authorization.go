@@ -46,6 +46,7 @@ func (v *View) authorized(d *Decision, l Listener) bool {
 			continue
 		}
 		switch matches := func(m Match) bool { return m.Matches(d.Request) }; {
+		case !named && !a.AppliesTo(l): // the policy is not about this client
 		case a.Streams == l.Protocol.Requests():
 			d.step(a.Origin, "the policy allows %s %s only", client, kindOf(a.Streams))
 		case !a.AppliesTo(l):

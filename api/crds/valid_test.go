@@ -31,7 +31,11 @@ func TestAPIServerTakesEveryCRD(t *testing.T) {
 		if err := scheme.Convert(crd, internal, nil); err != nil {
 			t.Fatal(err)
 		}
-		internal.Status.StoredVersions = []string{crd.Spec.Versions[0].Name}
+		for _, v := range crd.Spec.Versions {
+			if v.Storage {
+				internal.Status.StoredVersions = []string{v.Name}
+			}
+		}
 		for _, fault := range validation.ValidateCustomResourceDefinition(t.Context(), internal) {
 			t.Errorf("%s: %v", crd.Name, fault)
 		}

@@ -47,6 +47,7 @@ var kinds = map[string]string{
 	"/apis/appmesh.k8s.aws/v1beta2":            "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
 	"/apis/access.smi-spec.io/v1alpha3":        "traffictargets*:TrafficTarget",
 	"/apis/specs.smi-spec.io/v1alpha4":         "httproutegroups*:HTTPRouteGroup tcproutes*:TCPRoute",
+	"/apis/split.smi-spec.io/v1alpha4":         "trafficsplits*:TrafficSplit",
 	"/apis/config.openservicemesh.io/v1alpha2": "meshconfigs*:MeshConfig",
 	"/apis/discovery.k8s.io/v1":                "endpointslices*:EndpointSlice",
 	"/apis/coordination.k8s.io/v1":             "leases*:Lease",

@@ -38,6 +38,15 @@ func repairedTypes(dialects []dialect.Dialect) (map[schema.GroupVersionKind]refl
 		}
 		out[gvk] = reflect.TypeOf(kind).Elem()
 	}
+	served, err := manifest.ServedVersions()
+	if err != nil {
+		return nil, err
+	}
+	for other, stored := range served {
+		if t := out[stored]; t != nil {
+			out[other] = t
+		}
+	}
 	return out, nil
 }
 

@@ -51,6 +51,9 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 		}
 		d.read[gvk] = true
 	}
+	if d.served, err = ServedVersions(); err != nil {
+		return nil, err
+	}
 	for _, kind := range dialect.OwnKinds(all(kinds)) { // groups of Kubernetes have kinds that no dialect reads
 		gvk, err := apiutil.GVKForObject(kind, scheme)
 		if err != nil {
@@ -76,10 +79,14 @@ type decoder struct {
 	namespace string
 	read      map[schema.GroupVersionKind]bool
 	groups    map[string]bool // API groups of dialects
+	served    map[schema.GroupVersionKind]schema.GroupVersionKind
 	set       *Set
 }
 
 func (d *decoder) document(document *Document) {
+	if stored, is := d.served[document.GVK]; is && d.read[stored] && !d.read[document.GVK] {
+		document.GVK = stored
+	}
 	switch {
 	case document.unknown:
 	case d.read[document.GVK]:

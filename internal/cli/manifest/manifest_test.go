@@ -13,11 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	smi "anymesh.dev/anymesh/api/smi/split/v1alpha4"
 	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
-var kinds = []client.Object{&api.Mesh{}, &api.VirtualNode{}, &corev1.Namespace{}, &corev1.Pod{}}
+var kinds = []client.Object{
+	&api.Mesh{}, &api.VirtualNode{}, &corev1.Namespace{}, &corev1.Pod{}, &smi.TrafficSplit{},
+}
 
 func decode(t *testing.T, text string) (*Set, []*Document) {
 	t.Helper()

@@ -20,6 +20,7 @@ import (
 	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
+	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
@@ -45,7 +46,9 @@ func (Dialect) Title() string { return "Open Service Mesh" }
 
 // AddToScheme adds the kinds of the groups to a scheme.
 func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{access.AddToScheme, specs.AddToScheme, config.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		access.AddToScheme, specs.AddToScheme, split.AddToScheme, config.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -56,7 +59,9 @@ func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
 // Definitions returns the CustomResourceDefinitions of the groups.
 func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var out []*apiextensionsv1.CustomResourceDefinition
-	for _, group := range []string{access.GroupVersion.Group, specs.GroupVersion.Group, config.GroupVersion.Group} {
+	for _, group := range []string{
+		access.GroupVersion.Group, specs.GroupVersion.Group, split.GroupVersion.Group, config.GroupVersion.Group,
+	} {
 		of, err := crds.OfGroup(group)
 		if err != nil {
 			return nil, err
@@ -70,7 +75,7 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{},
-		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{},
+		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 	}
 }
 

@@ -44,6 +44,8 @@ type rules struct {
 
 	httpGroups *incremental.Relation[types.NamespacedName, *httpGroup]
 	tcpRoutes  *incremental.Relation[types.NamespacedName, *tcpRoute]
+	// splits are the TrafficSplits of a Service.
+	splits *incremental.Relation[types.NamespacedName, *trafficSplit]
 }
 
 // Rules adds the rules that derive model items and findings from objects.
@@ -57,6 +59,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addAccounts(g, objects)
 	r.addRoutes(g, objects)
 	r.addTrafficTargets(g, objects)
+	r.addSplits(g, objects)
 }
 
 func (r *rules) addRelations(g *incremental.Graph) {
@@ -83,6 +86,9 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.targetPorts = incremental.NewRelation[types.NamespacedName](g, "named ports of services", namedTarget.compare,
 		func(a, b namedTarget) bool { return a == b })
 	r.shortNames = incremental.NewRelation[model.Key](g, "short names", strings.Compare, equalText)
+	r.splits = incremental.NewRelation[types.NamespacedName](g, "traffic splits", func(a, b *trafficSplit) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b *trafficSplit) bool { return reflect.DeepEqual(a, b) })
 	r.httpGroups = incremental.NewRelation[types.NamespacedName](g, "HTTP route groups",
 		func(_, _ *httpGroup) int { return 0 }, func(a, b *httpGroup) bool { return reflect.DeepEqual(a, b) })
 	r.tcpRoutes = incremental.NewRelation[types.NamespacedName](g, "TCP routes",

@@ -16,6 +16,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
+// noEndpoints is an endpoint group without endpoints: a Service has a name.
+const noEndpoints = "/"
+
 // clusterDomain is the domain of the cluster's DNS.
 const clusterDomain = "cluster.local"
 
@@ -80,8 +83,9 @@ func (r *rules) addServices(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, services, &serviceRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		identities: incremental.Reads(rule, r.identities), targetPorts: incremental.Reads(rule, r.targetPorts),
-		shortNames: incremental.Reads(rule, r.shortNames),
-		services:   r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
+		shortNames: incremental.Reads(rule, r.shortNames), splits: incremental.Reads(rule, r.splits),
+		clusterServices: incremental.Reads(rule, services),
+		services:        r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
 		destinations: r.out.EmitsDestinations(rule), members: incremental.Emits(rule, r.out.Members),
 		findings: r.out.EmitsFindings(rule),
 	}, (*serviceRule).evaluate)
@@ -132,15 +136,18 @@ func portsOf(s *corev1.Service) []servicePort {
 // serviceRule emits the services of members.
 type serviceRule struct {
 	membership
-	trustDomain  string
-	identities   *incremental.Reader[types.NamespacedName, string]
-	targetPorts  *incremental.Reader[types.NamespacedName, namedTarget]
-	shortNames   *incremental.Reader[model.Key, string]
-	services     store.Output[model.Key, model.Service]
-	routers      store.Output[model.Key, model.Router]
-	destinations store.Output[model.Key, model.Destination]
-	members      *incremental.Emitter[model.ObjectRef, string]
-	findings     store.Output[model.ObjectRef, model.Finding]
+	trustDomain string
+	identities  *incremental.Reader[types.NamespacedName, string]
+	targetPorts *incremental.Reader[types.NamespacedName, namedTarget]
+	shortNames  *incremental.Reader[model.Key, string]
+	splits      *incremental.Reader[types.NamespacedName, *trafficSplit]
+	// clusterServices are the backends of splits.
+	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
+	services        store.Output[model.Key, model.Service]
+	routers         store.Output[model.Key, model.Router]
+	destinations    store.Output[model.Key, model.Destination]
+	members         *incremental.Emitter[model.ObjectRef, string]
+	findings        store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service) {
@@ -178,7 +185,17 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 			route.Action.Destinations = append(route.Action.Destinations,
 				model.WeightedDestination{Destination: d.Name, Weight: 1, Origin: portAt})
 		}
-		router.Routes = append(router.Routes, route)
+		routes, whole := r.splitRoutes(name, p)
+		router.Routes = append(router.Routes, routes...)
+		if len(routes) > 0 {
+			r.destinations.Emit(model.Destination{
+				Key:      model.Key{Mesh: mesh, Name: fmt.Sprintf("%s:%d/nothing", name, p.number)},
+				Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: noEndpoints}, Origin: portAt,
+			})
+		}
+		if !whole {
+			router.Routes = append(router.Routes, route)
+		}
 	}
 	r.services.Emit(service)
 	r.routers.Emit(router)
@@ -192,9 +209,6 @@ func hostOf(service types.NamespacedName) string {
 // destinationsOf lists the destinations of a port: one, or one for each number that a named target port has in pods.
 func (r *serviceRule) destinationsOf(name types.NamespacedName, p servicePort) []model.Destination {
 	d := model.Destination{Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances}}
-	if accounts := r.identities.Read(name); len(accounts) > 0 {
-		d.Workload = name.Namespace + "/" + accounts[0]
-	}
 	if p.targetName == "" {
 		d.Name, d.Port = fmt.Sprintf("%s:%d", name, p.number), p.target
 		d.Discovery.Group = group(name, "", 0)
