@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 )
 
 // AuthorizationPolicy allows clients, by the identity in their certificates, to call a workload with Authorize. The
@@ -21,6 +23,18 @@ type AuthorizationPolicy struct {
 	// Matches restricts it to requests that match any of them; none means all.
 	Matches []Match `json:"matches,omitempty"`
 	Origin  Origin  `json:"origin,omitzero"`
+}
+
+// Compare orders policies by key, workload and kind: several of one object have the same key.
+func (a AuthorizationPolicy) Compare(o AuthorizationPolicy) int {
+	kind := func(streams bool) int {
+		if streams {
+			return 1
+		}
+		return 0
+	}
+	return firstNonZero(a.Key.Compare(o.Key), strings.Compare(a.Workload, o.Workload),
+		cmp.Compare(kind(a.Streams), kind(o.Streams)))
 }
 
 // AppliesTo reports whether the policy is about connections or requests of a listener.

@@ -17,7 +17,7 @@ func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Endpoints, Endpoint.Compare)
 	slices.SortFunc(m.ServiceGroups, func(a, b ServiceGroup) int { return a.Key.Compare(b.Key) })
-	slices.SortFunc(m.AuthorizationPolicies, func(a, b AuthorizationPolicy) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.AuthorizationPolicies, AuthorizationPolicy.Compare)
 	for i := range m.Meshes {
 		m.Meshes[i].Canonical()
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
@@ -36,8 +37,10 @@ func NewModel(g *incremental.Graph) *Model {
 		Routers:       byAge[model.Key](g, "routers", routerOrigin),
 		Destinations:  byAge[model.Key](g, "destinations", destinationOrigin),
 		ServiceGroups: byAge[model.Key](g, "service groups", groupOrigin),
-		AuthorizationPolicies: byAge[model.Key](g, "authorization policies",
-			func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
+		AuthorizationPolicies: incremental.NewRelation[model.Key](g, "authorization policies",
+			func(a, b model.AuthorizationPolicy) int {
+				return cmp.Or(a.Origin.CompareAge(b.Origin), a.Compare(b))
+			}, deepEqual[model.AuthorizationPolicy]),
 		Endpoints: incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints,
 			deepEqual[model.Endpoint]),
 		Findings: incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare,

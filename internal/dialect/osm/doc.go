@@ -3,8 +3,8 @@
 // In: the objects of these groups, and the Namespaces, ServiceAccounts, Services and Pods of monitored namespaces. Out:
 // a workload for each ServiceAccount, a service for each Service, and what may call them. All functions are pure.
 //
-// Services that nobody restricts are reachable by their names in the DNS of the cluster. What a ServiceAccount may do is
-// decided by the sidecar of the destination, by the identity in the certificate of the client, so that all members
+// Services that nobody restricts are reachable by their names in the DNS of the cluster. What a ServiceAccount may do
+// is decided by the sidecar of the destination, by the identity in the certificate of the client, so that all members
 // share what they know of services, and a change of permissions affects the pods of the destination only.
 package osm
 

@@ -49,8 +49,8 @@ func injectionOf(pod *corev1.Pod, ns *corev1.Namespace) (bool, error) {
 	return enabled, err
 }
 
-// InjectionMode reads the annotation of the pod, else that of the namespace, without regard to case. With another value,
-// SelectWorkload denies the pod.
+// InjectionMode reads the annotation of the pod, else that of the namespace, without regard to case. With another
+// value, SelectWorkload denies the pod.
 func (Dialect) InjectionMode(pod *corev1.Pod, ns *corev1.Namespace) dialect.InjectionMode {
 	_, is := meshOf(ns)
 	enabled, err := injectionOf(pod, ns)
