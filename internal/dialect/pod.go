@@ -47,8 +47,8 @@ const (
 // PodOptions are the sidecar options in a pod's annotations. Ports are numbers from 1 to 65535.
 type PodOptions struct {
 	// InboundPorts are the captured ports of inbound connections. If AllInbound is set, all ports are captured except for
-	// InboundPortExclusions and the port of the agent. OutboundPortExclusions are the ports of outbound connections that are
-	// not captured.
+	// InboundPortExclusions and the port of the agent. OutboundPortExclusions are the ports of outbound connections that
+	// are not captured.
 	InboundPorts           []int
 	AllInbound             bool
 	InboundPortExclusions  []int

@@ -51,8 +51,8 @@ func (a *agent) supervise(ctx context.Context, command []string, signals <-chan 
 }
 
 // logEnd logs the end of a proxy that was not asked to terminate, and reports whether the agent starts it again: it was
-// killed, for example by the kernel for want of memory, or it crashed. The container restarts after an exit with a code:
-// the proxy refuses its command line or its bootstrap configuration.
+// killed, for example by the kernel for want of memory, or it crashed. After an exit with a code, the container
+// restarts: the proxy refuses its command line or its bootstrap configuration.
 func (a *agent) logEnd(c *child) (again bool) {
 	if a.phase.get() == stopping {
 		return false
