@@ -110,6 +110,11 @@ func TestStartWithSlowAPIServer(t *testing.T) {
 	})
 	process.run()
 	r := startReplica(t, "a", process.address)
+	r.eventually("the last kind is listed", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return requests["/apis/split.smi-spec.io/v1alpha4/trafficsplits"] > 1
+	})
 	r.expectNotReady("missing are those of kind VirtualNode\n") // and for no other kind
 	process.kill()
 	r.expectNotReady("waiting for the API server, for objects of kind VirtualNode: ")
