@@ -10,7 +10,8 @@ import (
 type DNSMode string
 
 const (
-	// DNSUnresolved answers the names of services that the DNS of the cluster does not know.
+	// DNSUnresolved answers the names of services that the DNS of the cluster does not know, and of those that need an
+	// address.
 	DNSUnresolved DNSMode = "Unresolved"
 	// DNSAll answers the names of all services that have an address.
 	DNSAll DNSMode = "All"
@@ -29,7 +30,7 @@ func (m DNSMode) Answers(s Service) bool {
 	case DNSAll:
 		return true
 	}
-	return s.Unresolved
+	return s.Unresolved || s.NeedsAddress
 }
 
 // Host is a host name that the DNS server of an agent answers: with its addresses, or with those of the ready endpoints

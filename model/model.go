@@ -167,6 +167,9 @@ type Service struct {
 	External bool `json:"external,omitempty"`
 	// Unresolved is true if the DNS of the cluster does not know the name.
 	Unresolved bool `json:"unresolved,omitempty"`
+	// NeedsAddress is true if only a reserved address tells the connections to the service from those that the mesh
+	// denies: the service is a stream to a server outside of the cluster.
+	NeedsAddress bool `json:"needsAddress,omitempty"`
 	// Router names the service's router. Without one, the response to every request is 404.
 	Router string `json:"router,omitempty"`
 	Origin Origin `json:"origin,omitzero"`

@@ -23,6 +23,7 @@ func (m *Mesh) addServiceRules(g *incremental.Graph) {
 	r = incremental.NewRule(g, "service")
 	incremental.Each(r, m.Services, addressRule{
 		clusterAddresses: clusterAddresses{incremental.Reads(r, m.clusterServices)},
+		meshes:           incremental.Reads(r, m.Meshes),
 		routers:          incremental.Reads(r, m.Routers), destinations: incremental.Reads(r, m.Destinations),
 		pods:     incremental.Reads(r, m.servicePods),
 		reserved: incremental.Reads(r, m.reserved), addressed: incremental.Emits(r, m.addressed),
@@ -48,6 +49,7 @@ func (r requestRule) evaluate(_ model.Key, all []model.Service) {
 // ones.
 type addressRule struct {
 	clusterAddresses
+	meshes       *incremental.Reader[string, model.Mesh]
 	routers      *incremental.Reader[model.Key, model.Router]
 	destinations *incremental.Reader[model.Key, model.Destination]
 	pods         *incremental.Reader[types.NamespacedName, servicePod]
@@ -67,6 +69,7 @@ func (r addressRule) evaluate(key model.Key, all []model.Service) {
 		s.Reserved = r.reserved.Read(hostKey(s.Name))
 		if r.hasStreams(s) {
 			s.Pods, s.Headless = r.podsOf(s, r.pods)
+			s.NeedsAddress = !s.Headless && !s.External && !s.Unresolved && !isServiceName(s.Name) && r.denies(s.Mesh)
 		}
 	}
 	if s.Unresolved && len(s.Reserved) == 0 {
@@ -76,6 +79,12 @@ func (r addressRule) evaluate(key model.Key, all []model.Service) {
 	}
 	r.addressed.Emit(key, s)
 	r.names.Emit(key.Mesh, s.Name)
+}
+
+// denies reports whether a mesh refuses connections to addresses that are not those of its services.
+func (r addressRule) denies(mesh string) bool {
+	m, _ := r.meshes.ReadFirst(mesh)
+	return m.Egress == model.EgressDeny && !m.AnyAddress
 }
 
 // hasStreams reports whether a service has a port that takes no requests. Others do not depend on addresses.
@@ -158,4 +167,11 @@ func clusterIPs(s *corev1.Service) []netip.Addr {
 	}
 	slices.SortFunc(out, netip.Addr.Compare)
 	return out
+}
+
+// isServiceName reports whether a host name can only be that of a Service: NAME, or one below NAME.NAMESPACE.svc. A
+// Service that the input lacks, as files may, is not a server outside of the cluster.
+func isServiceName(host string) bool {
+	labels := strings.Split(strings.ToLower(host), ".")
+	return len(labels) == 1 || len(labels) > 2 && labels[2] == "svc"
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"anymesh.dev/anymesh/internal/objects/workqueue"
 )
@@ -107,9 +106,9 @@ type run struct {
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	mapper, err := apiutil.NewDynamicRESTMapper(c.Config, c.http)
+	mapper, err := newMapper(c.Config, *c.http)
 	if err != nil {
-		return fmt.Errorf("kinds of the cluster: %w", err)
+		return err
 	}
 	r := &run{Controller: c, ctx: ctx, index: newIndex(), expectation: map[ObjectKey]expectation{}}
 	r.kinds = newKinds(mapper, c.Log, r.kindChanged)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // absentFor is how long a kind that is not a custom resource is assumed to be absent.
@@ -48,6 +51,20 @@ type kinds struct {
 type builtin struct {
 	mapping *mapping // nil if the cluster does not have it
 	until   time.Time
+}
+
+// discoveryTimeout is the time that the API server has to say which kinds it serves. Discovery does not end with a
+// context.
+const discoveryTimeout = 10 * time.Second
+
+// newMapper returns what finds the resources of the kinds of a cluster.
+func newMapper(config *rest.Config, requests http.Client) (meta.RESTMapper, error) {
+	requests.Timeout = discoveryTimeout
+	mapper, err := apiutil.NewDynamicRESTMapper(config, &requests)
+	if err != nil {
+		return nil, fmt.Errorf("kinds of the cluster: %w", err)
+	}
+	return mapper, nil
 }
 
 func newKinds(mapper meta.RESTMapper, log *slog.Logger, changed func(schema.GroupVersionKind)) *kinds {
