@@ -15,6 +15,8 @@ type AuthorizationPolicy struct {
 	// Everyone allows every client with an identity, in place of Sources.
 	Everyone bool       `json:"everyone,omitempty"`
 	Sources  []Identity `json:"sources,omitempty"`
+	// Ingress allows clients from outside of the mesh, in place of Sources. It is for requests only.
+	Ingress *IngressClients `json:"ingress,omitempty"`
 	// Streams is true if the policy allows connections to listeners that do not decode requests, and false if it allows
 	// requests.
 	Streams bool `json:"streams,omitempty"`
@@ -50,12 +52,13 @@ func (v *View) authorized(d *Decision, l Listener) bool {
 	}
 	client := "a client without identity"
 	var names []string
-	if l.TLS != nil && l.TLS.Validation != nil && d.Request.TLS != nil && len(d.Request.TLS.Names) > 0 {
+	validated := l.TLS != nil && l.TLS.Validation != nil && v.withoutCertificate(l, d.Request) == nil
+	if validated && d.Request.TLS != nil && len(d.Request.TLS.Names) > 0 {
 		names = d.Request.TLS.Names
 		client = names[0]
 	}
 	for _, a := range v.AuthorizationPolicies {
-		named := slices.ContainsFunc(a.Sources, func(s Identity) bool { return slices.Contains(names, s.String()) })
+		named := a.includes(d.Request, names)
 		if !named && (!a.Everyone || len(names) == 0) {
 			continue
 		}
@@ -74,6 +77,15 @@ func (v *View) authorized(d *Decision, l Listener) bool {
 	}
 	d.step(v.Workload.Origin, "no policy allows it to %s", client)
 	return false
+}
+
+// includes reports whether the policy names a client with names in its certificate.
+func (a *AuthorizationPolicy) includes(r Request, names []string) bool {
+	named := func(n string) bool { return slices.Contains(names, n) }
+	if c := a.Ingress; c != nil {
+		return c.connects(r) && (len(c.Names) == 0 || slices.ContainsFunc(c.Names, named))
+	}
+	return slices.ContainsFunc(a.Sources, func(s Identity) bool { return named(s.String()) })
 }
 
 func kindOf(streams bool) string {

@@ -52,10 +52,17 @@ func (w *Workload) Canonical() {
 			strings.Compare(a.Socket, b.Socket))
 	})
 	slices.SortFunc(w.Backends, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
+	slices.SortFunc(w.External, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
+	for _, e := range w.EgressRules {
+		slices.SortFunc(e.Addresses, comparePrefixes)
+		slices.Sort(e.ServerNames)
+	}
+	slices.SortFunc(w.EgressRules, EgressRule.Compare)
 }
 
 // Canonical sorts the lists of the item, see Model.Canonical.
 func (s *Service) Canonical() {
+	slices.Sort(s.Hosts)
 	slices.Sort(s.Aliases)
 	slices.SortFunc(s.Addresses, netip.Addr.Compare)
 	slices.SortFunc(s.Reserved, netip.Addr.Compare)
@@ -83,6 +90,15 @@ func (g *ServiceGroup) Canonical() {
 func (a *AuthorizationPolicy) Canonical() {
 	slices.SortFunc(a.Sources, func(x, y Identity) int { return strings.Compare(x.String(), y.String()) })
 	slices.Sort(a.Ports)
+	if c := a.Ingress; c != nil {
+		slices.SortFunc(c.Addresses, comparePrefixes)
+		slices.Sort(c.ServerNames)
+		slices.Sort(c.Names)
+	}
+}
+
+func comparePrefixes(a, b netip.Prefix) int {
+	return firstNonZero(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
 
 // Compare orders keys by mesh and name.

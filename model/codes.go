@@ -30,6 +30,7 @@ const (
 	CodeInternal            Code = "InternalError"
 	CodeNoService           Code = "NoService"
 	CodeBackendTLS          Code = "BackendTLS"
+	CodeNoEffect            Code = "NoEffect"
 
 	// CodeNotSupportedByProvider is a field that the program that serves an object does not honor.
 	CodeNotSupportedByProvider Code = "NotSupportedByProvider"
@@ -72,6 +73,7 @@ var Codes = []CodeInfo{
 		CodeOtherMesh, Error, "The object refers to an object of another mesh.",
 		"Move both objects into namespaces of the same mesh.",
 	},
+	{CodeNoEffect, Warning, "The object is valid, and a setting of the mesh takes its effect away.", "Change the setting that the text names, or delete the object."},
 	{CodeNoMesh, Error, "No served Mesh selects the namespace of this object.", "Label the namespace so that the namespaceSelector of one Mesh matches it. Correct the errors in the status of that Mesh."},
 	{
 		CodeMultipleMeshes, Error, "Several Meshes select the same namespace.",

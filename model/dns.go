@@ -24,10 +24,10 @@ func (m DNSMode) Valid() bool { return m == DNSUnresolved || m == DNSAll || m ==
 
 // Answers reports whether the agent answers the name of a service.
 func (m DNSMode) Answers(s Service) bool {
-	switch m {
-	case DNSOff:
+	switch {
+	case m == DNSOff, s.Private:
 		return false
-	case DNSAll:
+	case m == DNSAll:
 		return true
 	}
 	return s.Unresolved || s.NeedsAddress

@@ -49,8 +49,8 @@ func AllFeatures() []Feature {
 		"route.timeout", "route.service", "route.redirect", routeClients, "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
-		"egress.Allow", "egress.Deny", "egress.names",
-		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
+		"egress.Allow", "egress.Deny", "egress.names", egressAddresses, egressServerNames, egressPorts,
+		"balance.ConsistentHash", "authorization", ingressAuthorization, "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
 	return all
@@ -76,6 +76,9 @@ func (v *View) Needs() []Need {
 	n := needs{}
 	n.add("egress."+Feature(v.Mesh.Egress), v.Mesh.Origin, true)
 	n.add("egress.names", v.Mesh.Origin, v.Mesh.Egress == EgressDeny && len(v.Mesh.EgressNames) > 0 && !v.Gateway)
+	for i := range v.Workload.EgressRules {
+		n.add(v.Workload.EgressRules[i].feature(), v.Workload.EgressRules[i].Origin, v.Mesh.Egress != EgressAllow)
+	}
 	for _, in := range v.Inbound {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
 		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)
@@ -99,6 +102,9 @@ func (v *View) Needs() []Need {
 		n.add(log.feature(), log.Origin, true)
 	}
 	n.add("authorization", v.Workload.Origin, v.Workload.Authorize)
+	for _, a := range v.AuthorizationPolicies {
+		n.add(ingressAuthorization, a.Origin, a.Ingress != nil)
+	}
 	return n.sorted()
 }
 

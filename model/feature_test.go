@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -45,12 +46,16 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 				Validation:  &model.Validation{TrustSecret: model.Secret{Provider: model.ProviderSocket, Name: "spiffe://n"}},
 			}}},
 		},
+		AuthorizationPolicies: []model.AuthorizationPolicy{{Ingress: &model.IngressClients{}}},
 		OutboundView: model.OutboundView{Destinations: []model.Destination{
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash},
 				HealthCheck: &model.HealthCheck{Protocol: model.GRPC}, OutlierDetection: &model.OutlierDetection{}, PanicThreshold: 50},
 		}},
 		Workload: model.Workload{
 			TrustedHops: 1, AccessLog: &model.AccessLog{Path: model.LogOutput, Text: "x"}, Authorize: true,
+			EgressRules: []model.EgressRule{
+				{Addresses: make([]netip.Prefix, 1)}, {ServerNames: []string{"x"}}, {Port: 1},
+			},
 		},
 	}
 	all := model.Route{

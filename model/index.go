@@ -81,10 +81,10 @@ func (ix *Index) Services(mesh string) []Service {
 	return slices.DeleteFunc(slices.Clone(ix.Model.Services), func(s Service) bool { return s.Mesh != mesh })
 }
 
-// ServiceNames lists the names of the services of a mesh, sorted.
+// ServiceNames lists the names of the services of a mesh that are not private, sorted.
 func (ix *Index) ServiceNames(mesh string) (names []string) {
 	for _, s := range ix.Model.Services {
-		if s.Mesh == mesh {
+		if s.Mesh == mesh && !s.Private {
 			names = append(names, s.Name)
 		}
 	}

@@ -80,6 +80,11 @@ type Step struct {
 // Decide returns the decision for an outbound request of the workload's application.
 func (v *View) Decide(r Request) Decision {
 	d := Decision{Request: r}
+	if rule := v.egressRule(r); rule != nil {
+		d.step(rule.Origin, "%s on port %d are passed", rule, r.Port)
+		d.Outcome = PassedThrough
+		return d
+	}
 	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
 	if i < 0 {
 		return v.applyEgress(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port),
@@ -123,7 +128,7 @@ func (v *View) DecideInbound(r Request) Decision {
 		d.Outcome = NotHTTP
 		return d
 	}
-	if accepted := d.handshake(in.Listener); !accepted {
+	if accepted := v.accepts(&d, in.Listener); !accepted {
 		d.Outcome = Refused
 		return d
 	}

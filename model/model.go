@@ -1,6 +1,9 @@
 package model
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Key identifies an item within a mesh. Items of different kinds may have the same key.
 type Key struct {
@@ -85,6 +88,10 @@ type Workload struct {
 	ServiceGroups []GroupReference `json:"serviceGroups,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
 	BackendsAll bool `json:"backendsAll,omitempty"`
+	// External are private services outside of the mesh that it reaches besides. All others take precedence.
+	External []Backend `json:"external,omitempty"`
+	// EgressRules are what else it reaches outside of the mesh. They have no effect if Mesh.Egress allows everything.
+	EgressRules []EgressRule `json:"egressRules,omitempty"`
 	// Authorize denies clients that no AuthorizationPolicy of the workload allows. Without it, policies have no effect.
 	Authorize bool `json:"authorize,omitempty"`
 	// ClientPolicy applies to services without a client policy of their own.
@@ -148,8 +155,13 @@ type Listener struct {
 
 // Service is a host name that clients connect to.
 type Service struct {
-	// Key.Name is the host name, without port.
+	// Key.Name is the host name, without port, unless the service has Hosts.
 	Key
+	// Hosts are the host names in place of Key.Name.
+	Hosts []string `json:"hosts,omitempty"`
+	// Private is true for a service that only workloads reach which name it, not those that reach all services. Agents do
+	// not answer its names.
+	Private bool `json:"private,omitempty"`
 	// Aliases are further host names with the same meaning.
 	Aliases []string `json:"aliases,omitempty"`
 	// Addresses are virtual addresses that identify the service for protocols without a host name: the cluster IPs of
@@ -173,6 +185,14 @@ type Service struct {
 	// Router names the service's router. Without one, the response to every request is 404.
 	Router string `json:"router,omitempty"`
 	Origin Origin `json:"origin,omitzero"`
+}
+
+// HostNames lists all host names of the service.
+func (s *Service) HostNames() []string {
+	if len(s.Hosts) > 0 {
+		return slices.Concat(s.Hosts, s.Aliases)
+	}
+	return append([]string{s.Name}, s.Aliases...)
 }
 
 // Router is an ordered list of routes on the ports of a service.

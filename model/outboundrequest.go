@@ -30,6 +30,10 @@ type OutboundRequest struct {
 	Groups []string
 	// All adds all other services of the mesh, by name.
 	All bool
+	// External are the names of private services, after all others.
+	External []string
+	// EgressRules are those of the workload, without origins.
+	EgressRules []EgressRule
 	// Destinations are the names of the destinations of inbound routes, sorted.
 	Destinations []string
 }
@@ -57,6 +61,11 @@ func (r OutboundRequest) Key() OutboundKey {
 	}
 	if r.Gateway {
 		writeBytes(h, []byte("gateway"))
+	}
+	if len(r.External)+len(r.EgressRules) > 0 {
+		writeBytes(h, []byte("external"))
+		writeValue(h, reflect.ValueOf(r.External))
+		writeValue(h, reflect.ValueOf(r.EgressRules))
 	}
 	if len(r.ListenerPorts) > 0 {
 		writeBytes(h, []byte("ports"))
@@ -109,6 +118,13 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	r.policies = policiesOf(w, r.Services)
 	for _, ref := range w.ServiceGroups {
 		r.Groups = append(r.Groups, ref.Group)
+	}
+	for _, b := range w.External {
+		r.External = append(r.External, b.Service)
+	}
+	for _, e := range w.EgressRules {
+		e.Origin = Origin{} // workloads with equal rules share an outbound view
+		r.EgressRules = append(r.EgressRules, e)
 	}
 	for _, in := range inbound {
 		for _, route := range in.Routes {
@@ -167,13 +183,18 @@ func (v *View) ConflictFindings(conflicts []Conflict) []Finding {
 	eachRequested(v.Workload, v.Inbound, func(service string, origin Origin) {
 		origins[service] = append(origins[service], origin)
 	})
+	external := map[string]bool{}
+	for _, b := range v.Workload.External {
+		external[b.Service] = true
+		origins[b.Service] = append(origins[b.Service], v.Workload.BackendOrigin(b))
+	}
 	var out []Finding
 	for _, c := range conflicts {
 		at := origins[c.Service]
 		if ref, is := v.Workload.groupReference(c.Group); is {
 			at = []Origin{v.Workload.Origin.At(ref.Path)}
 		}
-		if v.Workload.BackendsAll && c.Group == "" {
+		if v.Workload.BackendsAll && c.Group == "" && !external[c.Service] {
 			at = append(slices.Clone(at), c.Origin)
 		}
 		for _, origin := range at {

@@ -17,6 +17,8 @@ type OutboundView struct {
 	AccessLog *AccessLog `json:"accessLog,omitempty"`
 	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
+	// EgressRules are those of the workload.
+	EgressRules []EgressRule `json:"egressRules,omitempty"`
 	// Hosts are the reachable host names that the DNS server of the agent answers, in order.
 	Hosts []Host `json:"hosts,omitempty"`
 	// Destinations are the targets of the routes, also of the routes for inbound traffic, by name.
@@ -77,7 +79,7 @@ func (c Conflict) Equal(o Conflict) bool {
 type OutboundCatalog interface {
 	Mesh(name string) (Mesh, bool)
 	ReachableService(Key) (*ReachableService, bool)
-	// ServiceNames lists the names of the services of a mesh, sorted.
+	// ServiceNames lists the names of the services of a mesh that are not private, sorted.
 	ServiceNames(mesh string) []string
 	Destination(Key) (*Destination, bool)
 	ServiceGroup(Key) (ServiceGroup, bool)
@@ -116,6 +118,7 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 	}
 	out := b.view()
 	out.Gateway, out.ListenerPorts, out.AccessLog = request.Gateway, request.ListenerPorts, request.AccessLog
+	out.EgressRules = request.EgressRules
 	out.services, out.groups = splitGroups(requested)
 	return out, true
 }
@@ -141,6 +144,16 @@ type requestedService struct {
 
 // services returns the services that exist, each once. The dialect reports a finding for others.
 func (r *OutboundRequest) services(c OutboundCatalog) []requestedService {
+	out := r.servicesOfMesh(c)
+	for _, name := range r.External {
+		if s, known := c.ReachableService(Key{r.Mesh, name}); known {
+			out = append(out, requestedService{ReachableService: s})
+		}
+	}
+	return out
+}
+
+func (r *OutboundRequest) servicesOfMesh(c OutboundCatalog) []requestedService {
 	out := make([]requestedService, 0, len(r.Services))
 	add := func(name, group string, policy *ClientPolicy) {
 		if s, known := c.ReachableService(Key{r.Mesh, name}); known {

@@ -40,7 +40,7 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	if !known {
 		return nil, false
 	}
-	out := &ReachableService{Service: service, hosts: append([]string{service.Name}, service.Aliases...)}
+	out := &ReachableService{Service: service, hosts: service.HostNames()}
 	out.HostNames = out.hosts
 	if slices.ContainsFunc(out.hosts, func(name string) bool { return hostName(name) != name }) {
 		out.HostNames = nil

@@ -70,7 +70,7 @@ type Catalog interface {
 	Mesh(name string) (Mesh, bool)
 	Workload(Key) (Workload, bool)
 	Service(Key) (*Service, bool)
-	// ServiceNames lists the names of the services of a mesh, sorted.
+	// ServiceNames lists the names of the services of a mesh that are not private, sorted.
 	ServiceNames(mesh string) []string
 	Router(Key) (Router, bool)
 	Destination(Key) (*Destination, bool)

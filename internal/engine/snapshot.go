@@ -79,6 +79,9 @@ func (s *State) ClassOf(podUID string) string { return s.pods[podUID].Class }
 func (s *State) ServiceOf(mesh, host, namespace string) (model.Service, bool) {
 	called, inCluster := store.ServiceName(host, namespace)
 	for _, service := range s.Index.Services(mesh) {
+		if service.Private {
+			continue // the pod asks the DNS of the cluster
+		}
 		for _, name := range append([]string{service.Name}, service.Aliases...) {
 			own, ok := store.ServiceName(name, service.Origin.Object().Namespace)
 			if strings.EqualFold(name, host) || inCluster && ok && own == called {

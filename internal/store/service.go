@@ -40,7 +40,7 @@ type requestRule struct {
 
 func (r requestRule) evaluate(_ model.Key, all []model.Service) {
 	s := all[0]
-	if addresses, _ := r.of(s); len(s.Addresses)+len(addresses) == 0 && !s.External {
+	if addresses, _ := r.of(s); len(s.Addresses)+len(addresses) == 0 && !s.External && !s.Private {
 		r.reservedNames.Emit(allKey{}, hostKey(s.Name))
 	}
 }
@@ -61,6 +61,10 @@ type addressRule struct {
 
 func (r addressRule) evaluate(key model.Key, all []model.Service) {
 	s := all[0]
+	if s.Private {
+		r.addressed.Emit(key, s)
+		return
+	}
 	if len(s.Addresses) == 0 {
 		s.Addresses, _ = r.of(s)
 		s.Unresolved = !s.External && r.unresolved(s)

@@ -101,7 +101,7 @@ func withoutNames(s *engine.State, pod model.Instance) bool {
 func FindService(s *engine.State, name, namespace string) (model.Service, error) {
 	var all []item
 	for _, v := range s.Index.Model.Services {
-		all = append(all, item{v.Key, v.Origin.Object(), v.Aliases, v.Name})
+		all = append(all, item{v.Key, v.Origin.Object(), v.HostNames(), v.Name})
 	}
 	i, err := find(all, "service", name, namespace)
 	if err != nil {

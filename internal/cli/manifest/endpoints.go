@@ -14,7 +14,8 @@ import (
 // firstEndpoint is the number of the first assumed address of a pod, after those of Services.
 const firstEndpoint = 1 << 24
 
-// endpoints adds an EndpointSlice for each Service that selects pods of the files, as if all pods were ready.
+// endpoints adds an EndpointSlice for each Service that selects pods of the files, as if all pods were ready. A workload
+// with 0 replicas has none.
 func (s *Set) endpoints() {
 	var pods []*corev1.Pod
 	var services []*corev1.Service
@@ -42,7 +43,7 @@ func (s *Set) endpoints() {
 		}
 		ready := true
 		for i, pod := range pods {
-			if pod.Namespace != service.Namespace ||
+			if pod.Namespace != service.Namespace || fromTemplate(pod) && pod.Status.Phase == corev1.PodPending ||
 				!labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
 				continue
 			}

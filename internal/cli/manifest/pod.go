@@ -13,6 +13,7 @@ import (
 // define pods.
 type workload struct {
 	Spec struct {
+		Replicas    *int32                  `json:"replicas"`
 		Template    *corev1.PodTemplateSpec `json:"template"`
 		JobTemplate *struct {
 			Spec struct {
@@ -51,7 +52,7 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	if d.Ref.Namespace != "" {
 		namespace = d.Ref.Namespace
 	}
-	return &corev1.Pod{
+	out := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: d.Ref.Name, Namespace: namespace, UID: types.UID(d.GVK.Kind + " " + namespace + "/" + d.Ref.Name),
 			Labels: template.Labels, Annotations: template.Annotations,
@@ -60,5 +61,9 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 			ServiceAccountName: template.Spec.ServiceAccountName, HostNetwork: template.Spec.HostNetwork,
 			Containers: template.Spec.Containers,
 		},
-	}, true
+	}
+	if w.Spec.Replicas != nil && *w.Spec.Replicas == 0 {
+		out.Status.Phase = corev1.PodPending // the pod stands for its template only
+	}
+	return out, true
 }

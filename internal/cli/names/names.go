@@ -138,7 +138,7 @@ func (r *Resolver) destination(service model.Service) model.Origin {
 }
 
 // Of returns the name and the aliases of a service.
-func Of(service model.Service) []string { return append([]string{service.Name}, service.Aliases...) }
+func Of(service model.Service) []string { return service.HostNames() }
 
 // Known removes addresses that stand for those that the cluster assigns.
 func Known(all []netip.Addr) []netip.Addr {

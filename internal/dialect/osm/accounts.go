@@ -2,6 +2,7 @@ package osm
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,7 @@ func (r *rules) addAccounts(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, r.accounts, &accountRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		settings: incremental.Reads(rule, r.settings), listened: incremental.Reads(rule, r.listened),
+		egress: incremental.Reads(rule, r.egress),
 		workloads: r.out.EmitsWorkloads(rule), policies: r.out.EmitsAuthorizationPolicies(rule),
 		members: incremental.Emits(rule, r.out.Members), findings: r.out.EmitsFindings(rule),
 	}, (*accountRule).evaluate)
@@ -42,6 +44,7 @@ type accountRule struct {
 	trustDomain string
 	settings    *incremental.Reader[allKey, meshSettings]
 	listened    *incremental.Reader[types.NamespacedName, portUse]
+	egress      *incremental.Reader[types.NamespacedName, *accountEgress]
 	workloads   store.Output[model.Key, model.Workload]
 	policies    store.Output[model.Key, model.AuthorizationPolicy]
 	members     *incremental.Emitter[model.ObjectRef, string]
@@ -72,6 +75,13 @@ func (r *accountRule) evaluate(account types.NamespacedName, all []model.Origin)
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{Port: use.port, Protocol: use.protocol, TLS: tls, Origin: at})
+	}
+	for _, e := range r.egress.Read(account) {
+		w.External = append(w.External, e.services...)
+		for _, rule := range e.rules {
+			rule.Addresses, rule.ServerNames = slices.Clone(rule.Addresses), slices.Clone(rule.ServerNames)
+			w.EgressRules = append(w.EgressRules, rule)
+		}
 	}
 	r.workloads.Emit(w)
 	r.members.Emit(all[0].Object(), mesh)

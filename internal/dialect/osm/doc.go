@@ -12,12 +12,14 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/api/crds"
 	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
+	policy "anymesh.dev/anymesh/api/osm/policy/v1alpha1"
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
@@ -35,6 +37,7 @@ var (
 	_ dialect.Configurable = Dialect{}
 	_ dialect.Injection    = Dialect{}
 	_ dialect.Manifests    = Dialect{}
+	_ dialect.Statuses     = Dialect{}
 	_ dialect.Transforms   = Dialect{}
 )
 
@@ -47,7 +50,7 @@ func (Dialect) Title() string { return "Open Service Mesh" }
 // AddToScheme adds the kinds of the groups to a scheme.
 func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
-		access.AddToScheme, specs.AddToScheme, split.AddToScheme, config.AddToScheme,
+		access.AddToScheme, specs.AddToScheme, split.AddToScheme, config.AddToScheme, policy.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err
@@ -61,6 +64,7 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 	var out []*apiextensionsv1.CustomResourceDefinition
 	for _, group := range []string{
 		access.GroupVersion.Group, specs.GroupVersion.Group, split.GroupVersion.Group, config.GroupVersion.Group,
+		policy.GroupVersion.Group,
 	} {
 		of, err := crds.OfGroup(group)
 		if err != nil {
@@ -76,6 +80,7 @@ func (Dialect) Kinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
+		&policy.Egress{}, &policy.IngressBackend{}, &discoveryv1.EndpointSlice{},
 	}
 }
 

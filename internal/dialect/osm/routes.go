@@ -21,6 +21,14 @@ type httpGroup struct {
 	matches map[string][]model.Match
 }
 
+// all returns the requests of all matches.
+func (g *httpGroup) all() (out []model.Match) {
+	for _, n := range g.names {
+		out = append(out, g.matches[n]...)
+	}
+	return out
+}
+
 // tcpRoute is a TCPRoute; without ports, it is every port.
 type tcpRoute struct {
 	ports []uint16

@@ -2,6 +2,7 @@ package osm
 
 import (
 	"cmp"
+	"net/netip"
 	"reflect"
 	"strings"
 
@@ -46,6 +47,14 @@ type rules struct {
 	tcpRoutes  *incremental.Relation[types.NamespacedName, *tcpRoute]
 	// splits are the TrafficSplits of a Service.
 	splits *incremental.Relation[types.NamespacedName, *trafficSplit]
+
+	// egress is what Egress objects let an account reach.
+	egress *incremental.Relation[types.NamespacedName, *accountEgress]
+	// ingressSources has the Services whose addresses IngressBackends allow, and sourceAddresses their addresses.
+	ingressSources  *incremental.Relation[types.NamespacedName, struct{}]
+	sourceAddresses *incremental.Relation[types.NamespacedName, netip.Addr]
+	// ingressBackends are the IngressBackends for a port of the pods of a Service.
+	ingressBackends *incremental.Relation[ingressPort, *ingressBackend]
 }
 
 // Rules adds the rules that derive model items and findings from objects.
@@ -60,6 +69,8 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addRoutes(g, objects)
 	r.addTrafficTargets(g, objects)
 	r.addSplits(g, objects)
+	r.addIngressBackends(g, objects)
+	r.addEgress(g, objects)
 }
 
 func (r *rules) addRelations(g *incremental.Graph) {
@@ -89,6 +100,15 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.splits = incremental.NewRelation[types.NamespacedName](g, "traffic splits", func(a, b *trafficSplit) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b *trafficSplit) bool { return reflect.DeepEqual(a, b) })
+	r.egress = incremental.NewRelation[types.NamespacedName](g, "egress of accounts", func(a, b *accountEgress) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b *accountEgress) bool { return reflect.DeepEqual(a, b) })
+	r.ingressSources = incremental.NewRelation[types.NamespacedName](g, "ingress sources", none, same)
+	r.sourceAddresses = incremental.NewRelation[types.NamespacedName](g, "addresses of ingress sources", netip.Addr.Compare,
+		func(a, b netip.Addr) bool { return a == b })
+	r.ingressBackends = incremental.NewRelation[ingressPort](g, "ingress backends", func(a, b *ingressBackend) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b *ingressBackend) bool { return reflect.DeepEqual(a, b) })
 	r.httpGroups = incremental.NewRelation[types.NamespacedName](g, "HTTP route groups",
 		func(_, _ *httpGroup) int { return 0 }, func(a, b *httpGroup) bool { return reflect.DeepEqual(a, b) })
 	r.tcpRoutes = incremental.NewRelation[types.NamespacedName](g, "TCP routes",

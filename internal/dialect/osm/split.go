@@ -33,9 +33,8 @@ type splitBackend struct {
 func (r *rules) addSplits(g *incremental.Graph, objects *store.Objects) {
 	rule := incremental.NewRule(g, "TrafficSplit")
 	incremental.Each(rule, store.Of[*split.TrafficSplit](objects), &splitRule{
-		membership: r.readsMembership(rule), services: incremental.Reads(rule, store.Of[*corev1.Service](objects)),
+		policyRule: r.readsPolicies(rule), services: incremental.Reads(rule, store.Of[*corev1.Service](objects)),
 		httpGroups: incremental.Reads(rule, r.httpGroups), splits: incremental.Emits(rule, r.splits),
-		members: incremental.Emits(rule, r.out.Members), findings: r.out.EmitsFindings(rule),
 	}, (*splitRule).evaluate)
 	rule = incremental.NewRule(g, "several TrafficSplits")
 	incremental.EachSeveral(rule, r.splits, r.out.EmitsFindings(rule), reportSplits)
@@ -57,27 +56,18 @@ func reportSplits(findings store.Output[model.ObjectRef, model.Finding], _ types
 }
 
 type splitRule struct {
-	membership
+	policyRule
 	services   *incremental.Reader[types.NamespacedName, *corev1.Service]
 	httpGroups *incremental.Reader[types.NamespacedName, *httpGroup]
 	splits     *incremental.Emitter[types.NamespacedName, *trafficSplit]
-	members    *incremental.Emitter[model.ObjectRef, string]
-	findings   store.Output[model.ObjectRef, model.Finding]
-}
-
-func (r *splitRule) report(at model.Origin, path string, code model.Code, format string, args ...any) {
-	r.findings.Emit(model.NewFinding(at.At(path), code, fmt.Sprintf(format, args...)))
 }
 
 func (r *splitRule) evaluate(name types.NamespacedName, all []*split.TrafficSplit) {
 	o := all[0]
-	at := originOf(split.GroupVersion.Group, "TrafficSplit", o)
-	mesh, is := r.of(name.Namespace)
+	at, _, is := r.member(split.GroupVersion.Group, "TrafficSplit", o)
 	if !is {
-		r.report(at, "", model.CodeNoMesh, "namespace %s has no label %s", name.Namespace, monitoredLabel)
 		return
 	}
-	r.members.Emit(at.Object(), mesh)
 	root, valid := r.service(at, "spec.service", name.Namespace, o.Spec.Service)
 	out := &trafficSplit{origin: at, conditional: len(o.Spec.Matches) > 0, matches: r.matches(at, name.Namespace, o.Spec.Matches)}
 	total := uint64(0)
@@ -110,11 +100,8 @@ func (r *splitRule) service(at model.Origin, path, namespace, host string) (type
 		r.report(at, path, model.CodeInvalidField, "%q is not a Service of namespace %s; it has no effect", host, namespace)
 		return name, false
 	}
-	if _, exists := r.services.ReadFirst(name); !exists {
-		r.report(at, path, model.CodeReferenceNotFound, "Service %s does not exist", name)
-		return name, false
-	}
-	return name, true
+	_, exists := r.clusterService(at, path, name, r.services)
+	return name, exists
 }
 
 // matches returns the requests of route groups.
@@ -127,13 +114,8 @@ func (r *splitRule) matches(at model.Origin, namespace string, all []split.Route
 			continue
 		}
 		name := types.NamespacedName{Namespace: namespace, Name: m.Name}
-		group, known := r.httpGroups.ReadFirst(name)
-		if !known {
-			r.report(at, path+".name", model.CodeReferenceNotFound, "%s %s does not exist", m.Kind, name)
-			continue
-		}
-		for _, n := range group.names {
-			out = append(out, group.matches[n]...)
+		if group, known := r.routeGroup(at, path+".name", name, r.httpGroups); known {
+			out = append(out, group.all()...)
 		}
 	}
 	return out

@@ -24,38 +24,29 @@ const (
 func (r *rules) addTrafficTargets(g *incremental.Graph, objects *store.Objects) {
 	rule := incremental.NewRule(g, "TrafficTarget")
 	incremental.Each(rule, store.Of[*access.TrafficTarget](objects), &targetRule{
-		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
+		policyRule: r.readsPolicies(rule), trustDomain: r.dialect.trustDomain(),
 		httpGroups: incremental.Reads(rule, r.httpGroups), tcpRoutes: incremental.Reads(rule, r.tcpRoutes),
-		policies: r.out.EmitsAuthorizationPolicies(rule), members: incremental.Emits(rule, r.out.Members),
-		findings: r.out.EmitsFindings(rule),
+		policies: r.out.EmitsAuthorizationPolicies(rule),
 	}, (*targetRule).evaluate)
 }
 
 // targetRule emits the policies of TrafficTargets.
 type targetRule struct {
-	membership
+	policyRule
 	trustDomain string
 	httpGroups  *incremental.Reader[types.NamespacedName, *httpGroup]
 	tcpRoutes   *incremental.Reader[types.NamespacedName, *tcpRoute]
 	policies    store.Output[model.Key, model.AuthorizationPolicy]
-	members     *incremental.Emitter[model.ObjectRef, string]
-	findings    store.Output[model.ObjectRef, model.Finding]
-}
-
-func (r *targetRule) report(at model.Origin, path string, code model.Code, format string, args ...any) {
-	r.findings.Emit(model.NewFinding(at.At(path), code, fmt.Sprintf(format, args...)))
 }
 
 func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTarget) {
 	o := all[0]
-	at := originOf(access.GroupVersion.Group, "TrafficTarget", o)
-	mesh, is := r.of(name.Namespace)
+	at, mesh, is := r.member(access.GroupVersion.Group, "TrafficTarget", o)
 	if !is {
-		r.report(at, "", model.CodeNoMesh, "namespace %s has no label %s", name.Namespace, monitoredLabel)
 		return
 	}
-	r.members.Emit(at.Object(), mesh)
-	destination, ok := r.subject(at, "spec.destination", o.Spec.Destination)
+	to := o.Spec.Destination
+	destination, ok := r.account(at, "spec.destination", to.Kind, to.Name, to.Namespace)
 	if ok && destination.Namespace != name.Namespace {
 		r.report(at, "spec.destination.namespace", model.CodeInvalidField,
 			"the destination is in namespace %s, and only a TrafficTarget of its own namespace has effect", destination.Namespace)
@@ -66,7 +57,8 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 		Key: model.Key{Mesh: mesh, Name: name.String()}, Workload: destination.String(), Origin: at,
 	}
 	for i, s := range o.Spec.Sources {
-		if source, valid := r.subject(at, fmt.Sprintf("spec.sources[%d]", i), s); valid {
+		source, valid := r.account(at, fmt.Sprintf("spec.sources[%d]", i), s.Kind, s.Name, s.Namespace)
+		if valid {
 			policy.Sources = append(policy.Sources, identityOf(r.trustDomain, source))
 		}
 	}
@@ -87,21 +79,6 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 	}
 }
 
-// subject returns the account of a subject. It reports false, after a finding, if the subject is not one.
-func (r *targetRule) subject(at model.Origin, path string, s access.Subject) (types.NamespacedName, bool) {
-	switch {
-	case s.Kind != kindServiceAccount:
-		r.report(at, path+".kind", model.CodeInvalidField, "%q is not %s; it has no effect", s.Kind, kindServiceAccount)
-	case s.Name == "":
-		r.report(at, path+".name", model.CodeInvalidField, "is required; without it, the entry has no effect")
-	case s.Namespace == "":
-		r.report(at, path+".namespace", model.CodeInvalidField, "is required; without it, the entry has no effect")
-	default:
-		return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, true
-	}
-	return types.NamespacedName{}, false
-}
-
 // allowance is what the rules of a TrafficTarget allow: HTTP requests, and connections without HTTP.
 type allowance struct {
 	matches []model.Match
@@ -117,9 +94,8 @@ func (r *targetRule) rules(at model.Origin, namespace string, all []access.Rule)
 		name := types.NamespacedName{Namespace: namespace, Name: rule.Name}
 		switch rule.Kind {
 		case kindHTTPRouteGroup:
-			if g, known := r.httpGroups.ReadFirst(name); known {
+			if g, known := r.routeGroup(at, path+".name", name, r.httpGroups); known {
 				out.matches = append(out.matches, r.matches(at, path, name, g, rule.Matches)...)
-				continue
 			}
 		case kindTCPRoute:
 			if t, known := r.tcpRoutes.ReadFirst(name); known {
@@ -128,12 +104,11 @@ func (r *targetRule) rules(at model.Origin, namespace string, all []access.Rule)
 				anyPort = anyPort || len(t.ports) == 0 && !t.nothing
 				continue
 			}
+			r.report(at, path+".name", model.CodeReferenceNotFound, "%s %s does not exist", rule.Kind, name)
 		default:
 			r.report(at, path+".kind", model.CodeInvalidField, "%q is neither %s nor %s; the rule has no effect", rule.Kind,
 				kindHTTPRouteGroup, kindTCPRoute)
-			continue
 		}
-		r.report(at, path+".name", model.CodeReferenceNotFound, "%s %s does not exist", rule.Kind, name)
 	}
 	if len(all) == 0 {
 		r.report(at, "spec.rules", model.CodeInvalidField, "is empty, so that nothing is allowed")

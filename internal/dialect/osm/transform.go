@@ -5,11 +5,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/gateway"
 )
 
-// Transforms returns the transform of cached ServiceAccounts, of which only the name is read.
+// Transforms returns the transforms of cached ServiceAccounts, of which only the name is read, and of EndpointSlices.
 func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
-	return map[client.Object]cache.TransformFunc{&corev1.ServiceAccount{}: trimAccount}
+	out := gateway.Transforms()
+	out[&corev1.ServiceAccount{}] = trimAccount
+	return out
 }
 
 func trimAccount(object any) (any, error) {

@@ -40,6 +40,9 @@ func (r *renderer) requestRules(l model.Listener) *rbacconfigv3.RBAC {
 			continue
 		}
 		permissions := r.permissions(a)
+		if a.Ingress != nil {
+			permissions = withServerNames(permissions, a.Ingress.ServerNames)
+		}
 		if len(permissions) > 0 {
 			out.Policies[fmt.Sprintf("%04d %s", i, a.Name)] = &rbacconfigv3.Policy{
 				Permissions: permissions, Principals: principals,
@@ -62,20 +65,19 @@ func (r *renderer) policyOrigins(l model.Listener) []model.Origin {
 
 // principals are the clients that a policy allows: the URI in the certificate is compared as a whole.
 func principals(a model.AuthorizationPolicy) []*rbacconfigv3.Principal {
-	var out []*rbacconfigv3.Principal
-	add := func(name *matcherv3.StringMatcher) {
-		out = append(out, &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_Authenticated_{
-			Authenticated: &rbacconfigv3.Principal_Authenticated{PrincipalName: name},
-		}})
+	switch {
+	case a.Ingress != nil:
+		return []*rbacconfigv3.Principal{ingressPrincipal(a.Ingress)}
+	case a.Everyone:
+		return []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Authenticated_{
+			Authenticated: &rbacconfigv3.Principal_Authenticated{},
+		}}}
 	}
-	if a.Everyone {
-		add(nil)
-		return out
-	}
+	var names []string
 	for _, s := range a.Sources {
-		add(stringMatcher(model.FieldMatch{Kind: model.Exact, Value: s.String()}))
+		names = append(names, s.String())
 	}
-	return out
+	return principalsNamed(names)
 }
 
 // permissions are the requests that a policy allows. What Envoy cannot match is not allowed.

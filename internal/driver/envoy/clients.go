@@ -3,12 +3,10 @@ package envoy
 import (
 	"net/netip"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	configv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -56,9 +54,7 @@ func anyPrincipal() *configv3.Principal {
 func addressIn(ranges []netip.Prefix) *configv3.Principal {
 	set := &configv3.Principal_Set{}
 	for _, p := range ranges {
-		set.Ids = append(set.Ids, &configv3.Principal{Identifier: &configv3.Principal_RemoteIp{RemoteIp: &corev3.CidrRange{
-			AddressPrefix: p.Addr().String(), PrefixLen: wrapperspb.UInt32(uint32(p.Bits())),
-		}}})
+		set.Ids = append(set.Ids, &configv3.Principal{Identifier: &configv3.Principal_RemoteIp{RemoteIp: cidrRange(p)}})
 	}
 	return &configv3.Principal{Identifier: &configv3.Principal_OrIds{OrIds: set}}
 }

@@ -8,6 +8,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
@@ -33,10 +34,16 @@ func (r *renderer) egress() {
 			}
 		}
 	}
-	listener := r.driver.capturedListener(egressListener, sidecar.OutboundPort, chains)
+	passed, inspected := r.passedChains()
+	listener := r.driver.capturedListener(egressListener, sidecar.OutboundPort, append(chains, passed...))
 	mesh := r.view.Mesh
+	if len(inspected) > 0 {
+		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(inspected...))
+		listener.ListenerFiltersTimeout = durationpb.New(streamDetectionTimeout)
+		listener.ContinueOnListenerFiltersTimeout = true
+	}
 	if mesh.Egress == model.EgressAllow {
-		r.add(allowAllCluster(mesh.Name), originalDestinationCluster(allowAllCluster(mesh.Name)), mesh.Origin)
+		r.addAllowAllCluster()
 		listener.DefaultFilterChain = &listenerv3.FilterChain{
 			Name:    "allow-all",
 			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0, r.view.AccessLog)},

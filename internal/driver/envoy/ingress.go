@@ -18,7 +18,7 @@ import (
 func (r *renderer) ingress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
-	var permissive []uint32
+	var inspected []uint32
 	detection := detectionTimeout
 	for _, in := range r.view.Inbound {
 		l := in.Listener
@@ -55,8 +55,8 @@ func (r *renderer) ingress() {
 		}
 		chains = append(chains, r.withTLS(l, chain)...)
 		origins = append(origins, l.Origin)
-		if l.TLS != nil && l.TLS.Mode == model.TLSPermissive {
-			permissive = append(permissive, uint32(l.Port))
+		if l.TLS != nil && (l.TLS.Mode == model.TLSPermissive || len(r.ingressOf(l)) > 0) {
+			inspected = append(inspected, uint32(l.Port))
 			if !l.Protocol.Requests() {
 				detection = streamDetectionTimeout
 			}
@@ -66,8 +66,8 @@ func (r *renderer) ingress() {
 		return
 	}
 	listener := r.driver.capturedListener(ingressListener, sidecar.InboundPort, chains)
-	if len(permissive) > 0 {
-		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(permissive...))
+	if len(inspected) > 0 {
+		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(inspected...))
 		listener.ListenerFiltersTimeout = durationpb.New(detection)
 		listener.ContinueOnListenerFiltersTimeout = true
 	}
@@ -101,7 +101,7 @@ func (r *renderer) withTLS(l model.Listener, chain *listenerv3.FilterChain) []*l
 		r.addSecrets(secrets)
 	}
 	if l.TLS.Mode == model.TLSStrict {
-		return append(hosts, secured)
+		return append(hosts, r.withIngress(l, chain, secured)...)
 	}
 	secured.FilterChainMatch.TransportProtocol = "tls"
 	return append(hosts, secured, chain)

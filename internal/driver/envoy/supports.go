@@ -6,12 +6,13 @@ import "anymesh.dev/anymesh/model"
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
 		"egress.Allow": true, "egress.Deny": true, "egress.names": true,
+		"egress.addresses": true, "egress.serverNames": true, "egress.ports": true,
 		"listener.timeout": true, "route.timeout": true, "route.weights": true,
 		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
 		"route.redirect": true, "route.clients": true, "listener.services": true, "listener.tls.hosts": true, "gateway.trustedHops": true,
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
-		"authorization": true, "listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
+		"authorization": true, "authorization.ingress": true, "listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
 		"destination.sendTimeout": true,
 		"listener.circuitBreaker": true, "listener.healthCheck": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,

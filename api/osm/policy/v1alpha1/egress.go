@@ -1,0 +1,38 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// EgressSpec is the desired state of an Egress.
+type EgressSpec struct {
+	// Sources are the ServiceAccounts that may connect.
+	Sources []Reference `json:"sources"`
+	// Hosts are host names, for http and https.
+	// +optional
+	Hosts []string `json:"hosts,omitempty"`
+	// IPAddresses are ranges of addresses (CIDR).
+	// +optional
+	IPAddresses []string `json:"ipAddresses,omitempty"`
+	// Ports are the ports with their protocols: http, https, tcp or tcp-server-first.
+	Ports []Port `json:"ports"`
+	// Matches are HTTPRouteGroups, which restrict the requests of http, and at most one UpstreamTrafficSetting.
+	// +optional
+	Matches []LocalReference `json:"matches,omitempty"`
+}
+
+// Egress allows connections to destinations outside of the mesh.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=egresses,shortName=egress,categories=all
+type Egress struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec EgressSpec `json:"spec,omitempty"`
+}
+
+// EgressList is a list of Egress.
+// +kubebuilder:object:root=true
+type EgressList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Egress `json:"items"`
+}
