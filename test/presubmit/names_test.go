@@ -189,10 +189,20 @@ func foreign(file string, text []byte, names []name) ([]string, error) {
 		}
 		return false
 	})
+	kubernetes := map[string]bool{} // the names of imports with types that may have the name of a kind
+	for _, spec := range parsed.Imports {
+		if spec.Name != nil && strings.HasPrefix(spec.Path.Value, `"k8s.io/api/`) {
+			kubernetes[spec.Name.Name] = true
+		}
+	}
 	var out []string
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		var used string
 		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if of, is := n.X.(*ast.Ident); is && kubernetes[of.Name] {
+				return false
+			}
 		case *ast.Ident:
 			used = n.Name
 		case *ast.BasicLit:
