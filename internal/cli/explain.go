@@ -162,6 +162,11 @@ func answer(state *engine.State, request explain.Request, from, into, namespace 
 		return explain.FromOutside(state, request)
 	}
 	workload, err := lookup.FindWorkload(state, from+into, namespace)
+	if err != nil && from != "" {
+		if result, is := explain.FromOutsider(state, request, from, namespace); is {
+			return result, nil
+		}
+	}
 	switch {
 	case err != nil:
 		return explain.Result{}, err

@@ -169,11 +169,6 @@ func terms(t *testing.T) map[string]bool {
 	return out
 }
 
-var separators = strings.NewReplacer("_", "", "-", "", " ", "")
-
-// plain is the form in which names are compared: VirtualNode, virtual_node and "virtual node" are the same.
-func plain(text string) string { return strings.ToLower(separators.Replace(text)) }
-
 // foreign lists the names in a file of the program that only other folders may use.
 func foreign(file string, text []byte, names []name) ([]string, error) {
 	set := token.NewFileSet()
@@ -189,12 +184,7 @@ func foreign(file string, text []byte, names []name) ([]string, error) {
 		}
 		return false
 	})
-	kubernetes := map[string]bool{} // the names of imports with types that may have the name of a kind
-	for _, spec := range parsed.Imports {
-		if spec.Name != nil && strings.HasPrefix(spec.Path.Value, `"k8s.io/api/`) {
-			kubernetes[spec.Name.Name] = true
-		}
-	}
+	kubernetes := kubernetesImports(parsed)
 	var out []string
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		var used string
