@@ -50,6 +50,7 @@ func AllFeatures() []Feature {
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny", "egress.names", egressAddresses, egressServerNames, egressPorts,
+		connectionRate, requestRate, destinationLimits,
 		"balance.ConsistentHash", "authorization", ingressAuthorization, "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
@@ -83,6 +84,10 @@ func (v *View) Needs() []Need {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
 		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)
 		n.add("listener.healthCheck", in.Listener.Origin, in.Listener.HealthCheck != nil)
+		n.add(connectionRate, in.Listener.Origin, in.Listener.ConnectionRate != nil)
+		for _, rate := range in.Listener.RequestRates {
+			n.add(requestRate, rate.Origin, true)
+		}
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
@@ -144,6 +149,7 @@ func (n needs) outbound(r *OutboundView) {
 		check              Protocol
 		outliers, panics   bool
 		sendTimeout        bool
+		limits             bool
 	}
 	seen := map[kind]bool{}
 	for i := range r.Destinations {
@@ -158,6 +164,7 @@ func (n needs) outbound(r *OutboundView) {
 		if d.HealthCheck != nil {
 			of.check = d.HealthCheck.Protocol
 		}
+		of.limits = d.Limits != nil
 		of.outliers, of.panics, of.sendTimeout = d.OutlierDetection != nil, d.PanicThreshold > 0, d.SendTimeout > 0
 		if seen[of] {
 			continue
@@ -173,6 +180,9 @@ func (n needs) outbound(r *OutboundView) {
 		n.add("outlierDetection", d.Origin, of.outliers)
 		n.add("panicThreshold", d.Origin, of.panics)
 		n.add("destination.sendTimeout", d.Origin, of.sendTimeout)
+		if d.Limits != nil {
+			n.add(destinationLimits, d.Limits.Origin, true)
+		}
 	}
 }
 

@@ -51,6 +51,8 @@ type State struct {
 	Empty     []string `json:"empty,omitempty"`
 	// Open is the number of requests on the listener without a complete response, or of connections for streams.
 	Open uint32 `json:"open,omitempty"`
+	// Exhausted is true if the listener has accepted as many requests as its rate limits allow.
+	Exhausted bool `json:"exhausted,omitempty"`
 }
 
 // applyCircuitBreaker refuses a request that the listener would forward, but that exceeds its limits.

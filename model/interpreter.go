@@ -159,6 +159,7 @@ func (v *View) DecideInbound(r Request) Decision {
 		d.step(in.Listener.Origin, "the listener on port %d forwards the request to the application", r.Port)
 		d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
 	}
+	d.applyRates(in.Listener)
 	d.applyCircuitBreaker(in.Listener)
 	return d
 }
@@ -209,8 +210,12 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 			if t.Weight > 0 {
 				d.Targets = append(d.Targets, t)
 				d.step(t.Origin, "destination %s has weight %d", t.Destination, t.Weight)
-				if to, _ := v.Destination(t.Destination); to.SendTimeout > 0 {
+				to, _ := v.Destination(t.Destination)
+				if to.SendTimeout > 0 {
 					d.step(t.Origin, "connections to it break if it accepts nothing for %s", time.Duration(to.SendTimeout))
+				}
+				if to.Limits != nil {
+					d.step(to.Limits.Origin, "the sidecar opens to it %s", to.Limits)
 				}
 			}
 		}

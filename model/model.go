@@ -147,6 +147,9 @@ type Listener struct {
 	TLS *ServerTLS `json:"tls,omitempty"`
 	// CircuitBreaker limits what the listener forwards; nil means no limits.
 	CircuitBreaker *CircuitBreaker `json:"circuitBreaker,omitempty"`
+	// ConnectionRate limits the connections in a time; nil means no limit. RequestRates limit requests, in this order.
+	ConnectionRate *RateLimit    `json:"connectionRate,omitempty"`
+	RequestRates   []RequestRate `json:"requestRates,omitempty"`
 	// HealthCheck is how the gateway checks this listener; nil means that it does not.
 	HealthCheck *ListenerHealthCheck `json:"healthCheck,omitempty"`
 	Timeouts    Timeouts             `json:"timeouts,omitzero"`

@@ -32,4 +32,6 @@ const (
 	// Overflow means that the response has status 503, because the circuit breaker of the listener is open; a stream
 	// without requests is reset. Clients do not retry such a response.
 	Overflow Outcome = "Overflow"
+	// RateLimited means that the response has Decision.StatusCode, because a rate limit of the listener is exhausted.
+	RateLimited Outcome = "RateLimited"
 )

@@ -170,6 +170,8 @@ type Destination struct {
 	// SendTimeout limits the time in which an endpoint accepts nothing of what is sent to it; 0 means no limit. The
 	// connection breaks then. Pauses of the sender and of the response do not count.
 	SendTimeout Duration `json:"sendTimeout,omitzero"`
+	// Limits are nil for a destination without them.
+	Limits *ConnectionLimits `json:"limits,omitempty"`
 	// HealthCheck and OutlierDetection are nil for a destination without them.
 	HealthCheck      *HealthCheck      `json:"healthCheck,omitempty"`
 	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`

@@ -118,6 +118,8 @@ func outcome(d model.Decision) string {
 		return notHTTP
 	case model.Unavailable:
 		return unavailable
+	case model.RateLimited:
+		return strconv.Itoa(int(d.StatusCode))
 	case model.Overflow:
 		return overflow
 	}

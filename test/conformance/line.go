@@ -158,8 +158,11 @@ func parseLine(text string) (Line, string, error) {
 
 // parseState parses "unhealthy" with a destination, and "open" with a number, and returns the other words.
 func (l *Line) parseState(words []string) ([]string, error) {
+	state := &l.Request.State
+	if len(words) > 0 && words[0] == "exhausted" {
+		state.Exhausted, words = true, words[1:]
+	}
 	for len(words) > 1 && (words[0] == "unhealthy" || words[0] == "open") {
-		state := &l.Request.State
 		if words[0] == "unhealthy" {
 			state.Unhealthy = append(state.Unhealthy, words[1])
 		} else {

@@ -44,6 +44,7 @@ var interfaces = map[string]*regexp.Regexp{
 	"internal/dialect/ingress/doc.go":               gatewayValue,
 	"internal/cli/install/render.go":                gatewayValue,
 	"internal/dialect/appmesh/podoptions.go":        regexp.MustCompile(`^"envoy"$`), // the container of a gateway's pod
+	"internal/dialect/osm/upstreamsetting.go":       regexp.MustCompile(`^"spec.httpRoutes`),
 	"internal/dialect/appmesh/variables.go":         proxyVariables,
 	"internal/dialect/appmesh/proxysettings.go":     proxyVariables,
 	"internal/dialect/appmesh/telemetrysettings.go": proxyVariables,

@@ -45,7 +45,7 @@ var grpcStatuses = map[int]string{400: "INTERNAL", 403: "PERMISSION_DENIED", 404
 func failureOf(o model.Outcome, client model.Request) *Failure {
 	status := map[model.Outcome]int{
 		model.NotFound: 404, model.Malformed: 400, model.NotHTTP: 400, model.Denied: 403, model.Unavailable: 503,
-		model.Overflow: 503,
+		model.Overflow: 503, model.RateLimited: 429,
 	}[o]
 	switch {
 	case o == model.NotHTTP && client.ServerName != "":

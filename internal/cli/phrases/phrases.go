@@ -218,6 +218,8 @@ func Outcome(o model.Outcome, p model.Protocol) string {
 		return refusal(p) + ": no endpoint is available"
 	case model.Overflow:
 		return refusal(p) + ": a limit of the listener is reached"
+	case model.RateLimited:
+		return "the sidecar refuses the request: a rate limit of the listener is exhausted"
 	}
 	return string(o)
 }

@@ -27,7 +27,7 @@ func (r *rules) addAccounts(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, r.accounts, &accountRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		settings: incremental.Reads(rule, r.settings), listened: incremental.Reads(rule, r.listened),
-		egress: incremental.Reads(rule, r.egress),
+		egress: incremental.Reads(rule, r.egress), upstreams: incremental.Reads(rule, r.upstreams),
 		workloads: r.out.EmitsWorkloads(rule), policies: r.out.EmitsAuthorizationPolicies(rule),
 		members: incremental.Emits(rule, r.out.Members), findings: r.out.EmitsFindings(rule),
 	}, (*accountRule).evaluate)
@@ -45,6 +45,7 @@ type accountRule struct {
 	settings    *incremental.Reader[allKey, meshSettings]
 	listened    *incremental.Reader[types.NamespacedName, portUse]
 	egress      *incremental.Reader[types.NamespacedName, *accountEgress]
+	upstreams   *incremental.Reader[types.NamespacedName, *upstreamSetting]
 	workloads   store.Output[model.Key, model.Workload]
 	policies    store.Output[model.Key, model.AuthorizationPolicy]
 	members     *incremental.Emitter[model.ObjectRef, string]
@@ -72,9 +73,10 @@ func (r *accountRule) evaluate(account types.NamespacedName, all []model.Origin)
 			At(fmt.Sprintf("spec.ports[%d]", use.index))
 		if last := len(w.Listeners) - 1; last >= 0 && w.Listeners[last].Port == use.port {
 			r.conflict(account, w.Listeners[last], use, at)
-			continue
+		} else {
+			w.Listeners = append(w.Listeners, model.Listener{Port: use.port, Protocol: use.protocol, TLS: tls, Origin: at})
 		}
-		w.Listeners = append(w.Listeners, model.Listener{Port: use.port, Protocol: use.protocol, TLS: tls, Origin: at})
+		r.addRates(&w.Listeners[len(w.Listeners)-1], use.service)
 	}
 	for _, e := range r.egress.Read(account) {
 		w.External = append(w.External, e.services...)
@@ -98,6 +100,13 @@ func (r *accountRule) conflict(account types.NamespacedName, l model.Listener, u
 	r.findings.Emit(model.NewFinding(at, model.CodePortConflict, fmt.Sprintf(
 		"pods of ServiceAccount %s serve port %d as %s for %s, which is older, so that it is not served as %s; "+
 			"use another ServiceAccount or another port", account, use.port, l.Protocol, l.Origin.Object(), use.protocol)))
+}
+
+// addRates adds the rate limits of a Service to a listener, unless those of an older one apply.
+func (r *accountRule) addRates(l *model.Listener, service types.NamespacedName) {
+	if of, known := r.upstreams.ReadFirst(service); known && l.ConnectionRate == nil && len(l.RequestRates) == 0 {
+		l.ConnectionRate, l.RequestRates = of.connections, of.requests
+	}
 }
 
 // permissive allows every member to call the workload.

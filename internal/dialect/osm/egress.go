@@ -29,7 +29,8 @@ func (r *rules) addEgress(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*policy.Egress](objects), &egressRule{
 		policyRule: r.readsPolicies(rule), settings: incremental.Reads(rule, r.settings),
 		httpGroups: incremental.Reads(rule, r.httpGroups), egress: incremental.Emits(rule, r.egress),
-		services: r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
+		upstreams: incremental.Reads(rule, r.upstreamSettings),
+		services:  r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
 		destinations: r.out.EmitsDestinations(rule),
 	}, (*egressRule).evaluate)
 }
@@ -38,6 +39,7 @@ type egressRule struct {
 	policyRule
 	settings     *incremental.Reader[allKey, meshSettings]
 	httpGroups   *incremental.Reader[types.NamespacedName, *httpGroup]
+	upstreams    *incremental.Reader[types.NamespacedName, *upstreamSetting]
 	egress       *incremental.Emitter[types.NamespacedName, *accountEgress]
 	services     store.Output[model.Key, model.Service]
 	routers      store.Output[model.Key, model.Router]
@@ -54,6 +56,7 @@ type egressObject struct {
 	// restricted is true if only the requests of matches are allowed.
 	restricted bool
 	matches    []model.Match
+	upstream   *upstreamSetting
 }
 
 func (r *egressRule) evaluate(name types.NamespacedName, all []*policy.Egress) {
@@ -116,6 +119,17 @@ func (r *egressRule) readMatches(e *egressObject) {
 			group, known := r.routeGroup(e.at, path+".name", types.NamespacedName{Namespace: e.Namespace, Name: m.Name}, r.httpGroups)
 			if known {
 				e.matches = append(e.matches, group.all()...)
+			}
+		case kindUpstreamTrafficSetting:
+			name := types.NamespacedName{Namespace: e.Namespace, Name: m.Name}
+			setting, known := r.upstreams.ReadFirst(name)
+			switch {
+			case !known:
+				r.report(e.at, path+".name", model.CodeReferenceNotFound, "%s %s does not exist", m.Kind, name)
+			case e.upstream != nil:
+				r.report(e.at, path, model.CodeInvalidField, "has no effect: there is another %s", m.Kind)
+			default:
+				e.upstream = setting
 			}
 		default:
 			r.report(e.at, path+".kind", model.CodeInvalidField, "%q is neither %s nor %s; it has no effect", m.Kind,
@@ -195,6 +209,9 @@ func (r *egressRule) host(e *egressObject, host string, ports []policy.Port) mod
 		d := model.Destination{
 			Key: model.Key{Mesh: e.mesh, Name: fmt.Sprintf("%s:%d", key.Name, port)}, Port: port, Protocol: model.HTTP,
 			Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: host}, Origin: e.at,
+		}
+		if e.upstream != nil && e.upstream.host == host {
+			d.Limits = e.upstream.limits
 		}
 		r.destinations.Emit(d)
 		matches := e.matches

@@ -48,6 +48,8 @@ type rules struct {
 	// splits are the TrafficSplits of a Service.
 	splits *incremental.Relation[types.NamespacedName, *trafficSplit]
 
+	// upstreams are the UpstreamTrafficSettings of a Service, upstreamSettings all of them by name.
+	upstreams, upstreamSettings *incremental.Relation[types.NamespacedName, *upstreamSetting]
 	// egress is what Egress objects let an account reach.
 	egress *incremental.Relation[types.NamespacedName, *accountEgress]
 	// ingressSources has the Services whose addresses IngressBackends allow, and sourceAddresses their addresses.
@@ -71,6 +73,8 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addSplits(g, objects)
 	r.addIngressBackends(g, objects)
 	r.addEgress(g, objects)
+	r.addUpstreamSettings(g, objects)
+	r.addRetries(g, objects)
 }
 
 func (r *rules) addRelations(g *incremental.Graph) {
@@ -100,6 +104,13 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.splits = incremental.NewRelation[types.NamespacedName](g, "traffic splits", func(a, b *trafficSplit) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b *trafficSplit) bool { return reflect.DeepEqual(a, b) })
+	for name, into := range map[string]**incremental.Relation[types.NamespacedName, *upstreamSetting]{
+		"upstream settings of services": &r.upstreams, "upstream settings": &r.upstreamSettings,
+	} {
+		*into = incremental.NewRelation[types.NamespacedName](g, name, func(a, b *upstreamSetting) int {
+			return a.origin.CompareAge(b.origin)
+		}, func(a, b *upstreamSetting) bool { return reflect.DeepEqual(a, b) })
+	}
 	r.egress = incremental.NewRelation[types.NamespacedName](g, "egress of accounts", func(a, b *accountEgress) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b *accountEgress) bool { return reflect.DeepEqual(a, b) })

@@ -83,6 +83,7 @@ func (r *rules) addServices(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, services, &serviceRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		identities: incremental.Reads(rule, r.identities), targetPorts: incremental.Reads(rule, r.targetPorts),
+		upstreams:  incremental.Reads(rule, r.upstreams),
 		shortNames: incremental.Reads(rule, r.shortNames), splits: incremental.Reads(rule, r.splits),
 		clusterServices: incremental.Reads(rule, services),
 		services:        r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
@@ -141,6 +142,7 @@ type serviceRule struct {
 	targetPorts *incremental.Reader[types.NamespacedName, namedTarget]
 	shortNames  *incremental.Reader[model.Key, string]
 	splits      *incremental.Reader[types.NamespacedName, *trafficSplit]
+	upstreams   *incremental.Reader[types.NamespacedName, *upstreamSetting]
 	// clusterServices are the backends of splits.
 	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
 	services        store.Output[model.Key, model.Service]
@@ -173,6 +175,10 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 	}
 	router := model.Router{Key: model.Key{Mesh: mesh, Name: name.String()}, Origin: at}
 	tls := r.clientTLS(name)
+	var limits *model.ConnectionLimits
+	if of, known := r.upstreams.ReadFirst(name); known {
+		limits = of.limits
+	}
 	for _, p := range portsOf(s) {
 		portAt := at.At(fmt.Sprintf("spec.ports[%d]", p.index))
 		router.Ports = append(router.Ports, model.RouterPort{Port: p.number, Protocol: p.protocol, Origin: portAt})
@@ -180,7 +186,7 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 			Name: fmt.Sprintf("%s:%d", name, p.number), Port: p.number, Protocol: p.protocol, Origin: portAt,
 		}
 		for _, d := range r.destinationsOf(name, p) {
-			d.Mesh, d.TLS, d.Origin = mesh, tls, portAt
+			d.Mesh, d.TLS, d.Limits, d.Origin = mesh, tls, limits, portAt
 			r.destinations.Emit(d)
 			route.Action.Destinations = append(route.Action.Destinations,
 				model.WeightedDestination{Destination: d.Name, Weight: 1, Origin: portAt})

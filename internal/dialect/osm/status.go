@@ -17,16 +17,21 @@ const (
 )
 
 // StatusKinds returns the kinds whose status says whether they have effect.
-func (Dialect) StatusKinds() []client.Object { return []client.Object{&policy.IngressBackend{}} }
+func (Dialect) StatusKinds() []client.Object {
+	return []client.Object{&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{}}
+}
 
 // Status sets the status: error with the first finding of this severity, else committed.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
-	o, is := object.DeepCopyObject().(*policy.IngressBackend)
-	if !is {
-		return object
+	switch o := object.DeepCopyObject().(type) {
+	case *policy.IngressBackend:
+		o.Status = policyStatus(in.Findings)
+		return o
+	case *policy.UpstreamTrafficSetting:
+		o.Status = policyStatus(in.Findings)
+		return o
 	}
-	o.Status = policyStatus(in.Findings)
-	return o
+	return object
 }
 
 func policyStatus(findings []model.Finding) policy.PolicyStatus {

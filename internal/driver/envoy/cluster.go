@@ -9,6 +9,7 @@ import (
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -52,6 +53,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 		}
 		setHealth(out, d)
 		setSendTimeout(out, d.SendTimeout)
+		setLimits(out, d)
 		return out
 	}
 	kind := clusterv3.Cluster_LOGICAL_DNS
@@ -69,6 +71,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 	}
 	setHealth(out, d)
 	setSendTimeout(out, d.SendTimeout)
+	setLimits(out, d)
 	return out
 }
 
@@ -124,20 +127,52 @@ func staticLoadAssignment(cluster, host string, port uint32) *endpointv3.Cluster
 	}
 }
 
+// setLimits limits what is opened at the same time. Connections to the pods of a stream have a cluster of their own, with
+// the same limits.
+func setLimits(cluster *clusterv3.Cluster, d model.Destination) {
+	l := d.Limits
+	if l == nil {
+		return
+	}
+	cluster.CircuitBreakers = circuitBreakers(&model.CircuitBreaker{
+		MaxConnections: l.MaxConnections, MaxPending: l.MaxPending, MaxRequests: l.MaxRequests,
+	})
+	if l.MaxRetries > 0 {
+		cluster.CircuitBreakers.Thresholds[0].MaxRetries = wrapperspb.UInt32(l.MaxRetries)
+	}
+	if l.ConnectTimeout > 0 {
+		cluster.ConnectTimeout = duration(l.ConnectTimeout)
+	}
+	if l.MaxRequestsPerConnection > 0 && d.Protocol.Requests() {
+		options := httpOptions(d.Protocol)
+		options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{
+			MaxRequestsPerConnection: wrapperspb.UInt32(l.MaxRequestsPerConnection),
+		}
+		cluster.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: typedConfig(options)}
+	}
+}
+
+const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
 // protocolOptions enables upstream HTTP/2 for http2 and grpc.
 func protocolOptions(p model.Protocol) map[string]*anypb.Any {
 	if !p.Multiplexed() {
 		return nil
 	}
-	return map[string]*anypb.Any{
-		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": typedConfig(&httpv3.HttpProtocolOptions{
-			UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
-				ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
-					ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-						Http2ProtocolOptions: http2Options(),
-					},
-				},
-			},
-		}),
+	return map[string]*anypb.Any{httpOptionsName: typedConfig(httpOptions(p))}
+}
+
+// httpOptions returns the options of connections with a protocol of requests.
+func httpOptions(p model.Protocol) *httpv3.HttpProtocolOptions {
+	explicit := &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+		ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{},
+	}
+	if p.Multiplexed() {
+		explicit.ProtocolConfig = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+			Http2ProtocolOptions: http2Options(),
+		}
+	}
+	return &httpv3.HttpProtocolOptions{
+		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit},
 	}
 }

@@ -46,6 +46,7 @@ func (r *renderer) ingress() {
 				addAuthorization(manager, routes, r.requestRules(l))
 				origins = append(origins, r.policyOrigins(l)...)
 			}
+			addRequestRates(l, manager, routes)
 			r.add(ingressRoutes(l), routes, origins...)
 			chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
 		} else if allowed {
@@ -53,6 +54,7 @@ func (r *renderer) ingress() {
 				tcpProxy("ingress", cluster, nil, l.Timeouts.Idle, r.view.Workload.AccessLog),
 			}
 		}
+		chain.Filters = connectionRate(l, chain.Filters)
 		chains = append(chains, r.withTLS(l, chain)...)
 		origins = append(origins, l.Origin)
 		if l.TLS != nil && (l.TLS.Mode == model.TLSPermissive || len(r.ingressOf(l)) > 0) {

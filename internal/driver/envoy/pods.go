@@ -54,6 +54,7 @@ func (r *renderer) addPodCluster(name string, d model.Destination) {
 	cluster.LbConfig = &clusterv3.Cluster_OriginalDstLbConfig_{OriginalDstLbConfig: &clusterv3.Cluster_OriginalDstLbConfig{
 		UpstreamPortOverride: wrapperspb.UInt32(uint32(d.Port)),
 	}}
+	setLimits(cluster, d)
 	if d.TLS != nil {
 		cluster.TransportSocket, _ = clientSocket(d) // RenderOutbound returns the secrets
 	}

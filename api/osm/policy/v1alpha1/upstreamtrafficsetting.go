@@ -102,8 +102,8 @@ type RateLimit struct {
 	Global *apiextensionsv1.JSON `json:"global,omitempty"`
 }
 
-// HTTPRouteRateLimit limits the requests of a route.
-type HTTPRouteRateLimit struct {
+// RouteRateLimit limits the requests of a route.
+type RouteRateLimit struct {
 	// Local limits the requests to each pod.
 	// +optional
 	Local *HTTPLocalRateLimit `json:"local,omitempty"`
@@ -113,13 +113,13 @@ type HTTPRouteRateLimit struct {
 	Global *apiextensionsv1.JSON `json:"global,omitempty"`
 }
 
-// HTTPRoute has the settings of requests with a path.
-type HTTPRoute struct {
+// UpstreamRoute has the settings of requests with a path.
+type UpstreamRoute struct {
 	// Path is a regular expression for the whole path.
 	Path string `json:"path"`
 	// RateLimit limits these requests.
 	// +optional
-	RateLimit *HTTPRouteRateLimit `json:"rateLimit,omitempty"`
+	RateLimit *RouteRateLimit `json:"rateLimit,omitempty"`
 }
 
 // HTTPHeaders has the settings of requests with headers, of osm-edge.
@@ -128,7 +128,7 @@ type HTTPHeaders struct {
 	Headers []HTTPHeaderValue `json:"headers"`
 	// RateLimit limits these requests.
 	// +optional
-	RateLimit *HTTPRouteRateLimit `json:"rateLimit,omitempty"`
+	RateLimit *RouteRateLimit `json:"rateLimit,omitempty"`
 }
 
 // UpstreamTrafficSettingSpec is the desired state of an UpstreamTrafficSetting.
@@ -141,9 +141,9 @@ type UpstreamTrafficSettingSpec struct {
 	// RateLimit limits what the host accepts.
 	// +optional
 	RateLimit *RateLimit `json:"rateLimit,omitempty"`
-	// HTTPRoutes are the settings of some requests.
+	// Routes are the settings of some requests.
 	// +optional
-	HTTPRoutes []HTTPRoute `json:"httpRoutes,omitempty"`
+	Routes []UpstreamRoute `json:"httpRoutes,omitempty"`
 	// HTTPHeaders are the settings of some requests, of osm-edge.
 	// +optional
 	HTTPHeaders []HTTPHeaders `json:"httpHeaders,omitempty"`
