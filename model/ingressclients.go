@@ -25,9 +25,10 @@ type IngressClients struct {
 
 // connects reports whether the clients may open a connection, whatever their certificates are.
 func (c *IngressClients) connects(r Request) bool {
-	return c.TLS == (r.TLS != nil) &&
-		(len(c.Addresses) == 0 || slices.ContainsFunc(c.Addresses, func(p netip.Prefix) bool { return p.Contains(r.Client) })) &&
-		(len(c.ServerNames) == 0 || slices.ContainsFunc(c.ServerNames, func(n string) bool { return hostMatches(n, r.ServerName) }))
+	from := func(p netip.Prefix) bool { return p.Contains(r.Client) }
+	asked := func(name string) bool { return hostMatches(name, r.ServerName) }
+	return c.TLS == (r.TLS != nil) && (len(c.Addresses) == 0 || slices.ContainsFunc(c.Addresses, from)) &&
+		(len(c.ServerNames) == 0 || slices.ContainsFunc(c.ServerNames, asked))
 }
 
 // String describes the clients.

@@ -13,8 +13,8 @@ const (
 	destinationLimits Feature = "destination.limits"
 )
 
-// RateLimit limits how much each instance accepts in a time: a bucket of Count plus Burst tokens, which gets Count tokens
-// in each interval.
+// RateLimit limits how much each instance accepts in a time: a bucket of Count plus Burst tokens, which gets Count
+// tokens in each interval.
 type RateLimit struct {
 	Count    uint32   `json:"count"`
 	Burst    uint32   `json:"burst,omitempty"`

@@ -15,8 +15,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// FromOutsider explains a request of a pod without a sidecar, to a Service. The pod has the name, or its ServiceAccount:
-// NAME or NAMESPACE/NAME. It reports false if there is no such pod.
+// FromOutsider explains a request of a pod without a sidecar, to a Service. The pod has the name, or its ServiceAccount
+// has it: NAME or NAMESPACE/NAME. It reports false if there is no such pod.
 func FromOutsider(s *engine.State, r Request, name, namespace string) (Result, bool) {
 	find := newFinder(s)
 	pod := find.outsider(strings.TrimPrefix(name, "pod/"), namespace)

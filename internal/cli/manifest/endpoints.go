@@ -14,8 +14,8 @@ import (
 // firstEndpoint is the number of the first assumed address of a pod, after those of Services.
 const firstEndpoint = 1 << 24
 
-// endpoints adds an EndpointSlice for each Service that selects pods of the files, as if all pods were ready. A workload
-// with 0 replicas has none.
+// endpoints adds an EndpointSlice for each Service that selects pods of the files, as if all pods were ready. A
+// workload with 0 replicas has none.
 func (s *Set) endpoints() {
 	var pods []*corev1.Pod
 	var services []*corev1.Service

@@ -139,7 +139,8 @@ func (r *egressRule) readMatches(e *egressObject) {
 }
 
 // readPort adds what a port allows.
-func (r *egressRule) readPort(e *egressObject, i int, p policy.Port, http map[string][]policy.Port, out *accountEgress) {
+func (r *egressRule) readPort(e *egressObject, i int, p policy.Port, http map[string][]policy.Port,
+	out *accountEgress) {
 	path := fmt.Sprintf("spec.ports[%d]", i)
 	at := e.at.At(path)
 	if p.Number < 1 || p.Number > 65535 {

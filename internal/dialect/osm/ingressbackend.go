@@ -202,7 +202,8 @@ func (r *ingressRule) targetsOf(name types.NamespacedName, p servicePort) []uint
 }
 
 // readProtocol adds how the clients connect. It reports false, after a finding, if they cannot.
-func (r *ingressRule) readProtocol(at model.Origin, path string, b policy.IngressBackendService, out *ingressBackend) bool {
+func (r *ingressRule) readProtocol(at model.Origin, path string, b policy.IngressBackendService,
+	out *ingressBackend) bool {
 	switch strings.ToLower(b.Port.Protocol) {
 	case "http", "grpc":
 		if b.TLS.SkipClientCertValidation || len(b.TLS.SNIHosts) > 0 {

@@ -115,7 +115,7 @@ func (r *rules) addRelations(g *incremental.Graph) {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b *accountEgress) bool { return reflect.DeepEqual(a, b) })
 	r.ingressSources = incremental.NewRelation[types.NamespacedName](g, "ingress sources", none, same)
-	r.sourceAddresses = incremental.NewRelation[types.NamespacedName](g, "addresses of ingress sources", netip.Addr.Compare,
+	r.sourceAddresses = incremental.NewRelation[types.NamespacedName](g, "ingress addresses", netip.Addr.Compare,
 		func(a, b netip.Addr) bool { return a == b })
 	r.ingressBackends = incremental.NewRelation[ingressPort](g, "ingress backends", func(a, b *ingressBackend) int {
 		return a.origin.CompareAge(b.origin)

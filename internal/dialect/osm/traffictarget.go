@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
@@ -26,7 +27,8 @@ func (r *rules) addTrafficTargets(g *incremental.Graph, objects *store.Objects) 
 	incremental.Each(rule, store.Of[*access.TrafficTarget](objects), &targetRule{
 		policyRule: r.readsPolicies(rule), trustDomain: r.dialect.trustDomain(),
 		httpGroups: incremental.Reads(rule, r.httpGroups), tcpRoutes: incremental.Reads(rule, r.tcpRoutes),
-		policies: r.out.EmitsAuthorizationPolicies(rule),
+		policies: r.out.EmitsAuthorizationPolicies(rule), listened: incremental.Reads(rule, r.listened),
+		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)),
 	}, (*targetRule).evaluate)
 }
 
@@ -36,6 +38,8 @@ type targetRule struct {
 	trustDomain string
 	httpGroups  *incremental.Reader[types.NamespacedName, *httpGroup]
 	tcpRoutes   *incremental.Reader[types.NamespacedName, *tcpRoute]
+	listened    *incremental.Reader[types.NamespacedName, portUse]
+	services    *incremental.Reader[types.NamespacedName, *corev1.Service]
 	policies    store.Output[model.Key, model.AuthorizationPolicy]
 }
 
@@ -52,7 +56,7 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 			"the destination is in namespace %s, and only a TrafficTarget of its own namespace has effect", destination.Namespace)
 		ok = false
 	}
-	allowed := r.rules(at, name.Namespace, o.Spec.Rules)
+	allowed := r.rules(at, name.Namespace, destination, o.Spec.Rules)
 	policy := model.AuthorizationPolicy{
 		Key: model.Key{Mesh: mesh, Name: name.String()}, Workload: destination.String(), Origin: at,
 	}
@@ -87,7 +91,8 @@ type allowance struct {
 }
 
 // rules returns what rules allow. A rule that is invalid allows nothing, and the others apply.
-func (r *targetRule) rules(at model.Origin, namespace string, all []access.Rule) (out allowance) {
+func (r *targetRule) rules(at model.Origin, namespace string, destination types.NamespacedName,
+	all []access.Rule) (out allowance) {
 	anyPort := false
 	for i, rule := range all {
 		path := fmt.Sprintf("spec.rules[%d]", i)
@@ -101,6 +106,7 @@ func (r *targetRule) rules(at model.Origin, namespace string, all []access.Rule)
 			if t, known := r.tcpRoutes.ReadFirst(name); known {
 				out.streams = out.streams || !t.nothing
 				out.ports = append(out.ports, t.ports...)
+				r.comparePorts(t, destination)
 				anyPort = anyPort || len(t.ports) == 0 && !t.nothing
 				continue
 			}
@@ -118,6 +124,26 @@ func (r *targetRule) rules(at model.Origin, namespace string, all []access.Rule)
 		out.ports = nil
 	}
 	return out
+}
+
+// comparePorts reports the ports of a TCPRoute that are only those of a Service before the pods of the destination.
+func (r *targetRule) comparePorts(t *tcpRoute, destination types.NamespacedName) {
+	uses := r.listened.Read(destination)
+	for _, port := range t.ports {
+		if slices.ContainsFunc(uses, func(u portUse) bool { return u.port == port }) {
+			continue
+		}
+		for _, u := range uses {
+			service, known := r.services.ReadFirst(u.service)
+			if !known || u.index >= len(service.Spec.Ports) || service.Spec.Ports[u.index].Port != int32(port) {
+				continue
+			}
+			r.report(t.origin, "spec.matches.ports", model.CodeInvalidField,
+				"%d is a port of Service %s, and a port of pods is required: those of ServiceAccount %s listen on %d", port,
+				u.service, destination, u.port)
+			break
+		}
+	}
 }
 
 // matches returns the requests of the named matches of a group; without names, those of all.

@@ -194,7 +194,8 @@ func (r *upstreamRule) requestRate(at model.Origin, path string, m model.Match, 
 var units = map[string]time.Duration{"second": time.Second, "minute": time.Minute, "hour": time.Hour}
 
 // rate returns a limit. It reports false, after a finding, if it is invalid.
-func (r *upstreamRule) rate(at model.Origin, path, field string, n uint32, unit string, burst uint32) (model.RateLimit, bool) {
+func (r *upstreamRule) rate(at model.Origin, path, field string, n uint32, unit string,
+	burst uint32) (model.RateLimit, bool) {
 	interval, known := units[unit]
 	if !known {
 		r.report(at, path+".unit", model.CodeInvalidField, "%q is not second, minute or hour; there is no limit", unit)

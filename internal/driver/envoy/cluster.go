@@ -127,8 +127,8 @@ func staticLoadAssignment(cluster, host string, port uint32) *endpointv3.Cluster
 	}
 }
 
-// setLimits limits what is opened at the same time. Connections to the pods of a stream have a cluster of their own, with
-// the same limits.
+// setLimits limits what is opened at the same time. Connections to the pods of a stream have a cluster of their own,
+// with the same limits.
 func setLimits(cluster *clusterv3.Cluster, d model.Destination) {
 	l := d.Limits
 	if l == nil {

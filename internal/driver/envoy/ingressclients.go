@@ -44,8 +44,8 @@ func (i *ingressRanges) match(m *listenerv3.FilterChainMatch) {
 }
 
 // withIngress returns the filter chains of a listener that requires TLS with a certificate, and those for clients that
-// need less: without TLS, and with TLS and without a certificate. Envoy selects a chain by server name, TLS, and address
-// of the client, in this order, and does not go back.
+// need less: without TLS, and with TLS and without a certificate. Envoy selects a chain by server name, TLS, and
+// address of the client, in this order, and does not go back.
 func (r *renderer) withIngress(l model.Listener, plain, secured *listenerv3.FilterChain) []*listenerv3.FilterChain {
 	var unencrypted *ingressRanges
 	byName := map[string]*ingressRanges{}

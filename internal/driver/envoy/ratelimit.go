@@ -62,9 +62,7 @@ func rateConfig(rate model.RequestRate) *ratelimitv3.LocalRateLimit {
 		StatPrefix: "ingress", TokenBucket: tokenBucket(rate.Limit), FilterEnabled: always, FilterEnforced: always,
 		Status: &typev3.HttpStatus{Code: typev3.StatusCode(rate.StatusCode)},
 	}
-	for _, h := range setHeaders(&model.Rewrite{Headers: rate.Headers}) {
-		out.ResponseHeadersToAdd = append(out.ResponseHeadersToAdd, h)
-	}
+	out.ResponseHeadersToAdd = setHeaders(&model.Rewrite{Headers: rate.Headers})
 	return out
 }
 

@@ -1,5 +1,5 @@
-// Package v1alpha1 has the API types of group policy.openservicemesh.io, version v1alpha1: Egress, IngressBackend, Retry
-// and UpstreamTrafficSetting.
+// Package v1alpha1 has the API types of group policy.openservicemesh.io, version v1alpha1: Egress, IngressBackend,
+// Retry and UpstreamTrafficSetting.
 //
 // In: nothing. Out: Go types with the JSON names of the released API. They set no defaults.
 //
