@@ -83,8 +83,12 @@ func (r Receiver) text(b *strings.Builder, s terminal.Style, indent string) {
 	case d == nil:
 		fmt.Fprintf(b, "%s%s the mesh has no sidecar behind this address\n", indent, s.Yellow("→"))
 	default:
-		for _, step := range d.Steps {
-			fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, d.Outcome), step.Text, s.Dim(dialect.DisplayOrigin(step.Origin)))
+		for i, step := range d.Steps {
+			mark := s.Green("→")
+			if i == len(d.Steps)-1 {
+				mark = arrow(s, d.Outcome) // of the step that decides
+			}
+			fmt.Fprintf(b, "%s%s %s  %s\n", indent, mark, step.Text, s.Dim(dialect.DisplayOrigin(step.Origin)))
 		}
 		if !good(d.Outcome) {
 			fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, d.Outcome), outcome(s, *d))
