@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"anymesh.dev/anymesh/internal/delivery/socket"
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // conn is an HTTP/2 connection of a client.
@@ -36,8 +37,8 @@ type conn struct {
 	input      frameInput
 	frame      bytes.Reader
 	framer     *http2.Framer // reads from frame
-	recvWindow recvWindow
-	floodGuard floodGuard
+	recvWindow h2frame.RecvWindow
+	floodGuard h2frame.FloodGuard
 	closed     bool
 	orders     atomic.Uint32 // from other goroutines, see askReader
 
@@ -50,7 +51,7 @@ type conn struct {
 	mu                sync.Mutex
 	sendCond          sync.Cond // signals growth of the send windows of the connection and its streams
 	streams           []*Stream // open streams
-	ended             endedStreams
+	ended             h2frame.EndedStreams
 	lastStreamID      uint32        // highest stream ID that the client has opened
 	sendWindow        int           // bytes that the connection may send
 	initialSendWindow int           // send window of a new stream (SETTINGS_INITIAL_WINDOW_SIZE)
@@ -66,16 +67,16 @@ var errConnectionLost = status.Error(codes.Unavailable, "the connection is lost"
 
 func newConn(s *server, raw net.Conn) *conn {
 	c := &conn{
-		Conn: raw, raw: raw, server: s, floodGuard: newFloodGuard(s.Options),
-		sendWindow: initialWindowSize, initialSendWindow: initialWindowSize,
+		Conn: raw, raw: raw, server: s, sendWindow: h2frame.InitialWindow, initialSendWindow: h2frame.InitialWindow,
 	}
+	c.floodGuard.Limit(s.MaxFramesPerSecond, s.MaxFrameBurst)
 	c.sendCond.L = &c.mu
 	return c
 }
 
 // exchangePreface exchanges the connection prefaces (RFC 9113, 3.4).
 func (c *conn) exchangePreface() error {
-	hello := appendSettings(nil,
+	hello := h2frame.AppendSettings(nil,
 		http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.server.maxConcurrentStreams())},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: streamWindowSize},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: MaxHeaderListSize})
@@ -90,7 +91,7 @@ func (c *conn) exchangePreface() error {
 		return errors.New("the client does not speak HTTP/2")
 	}
 	c.framer = http2.NewFramer(nil, &c.frame)
-	c.framer.SetMaxReadFrameSize(maxFrameSize)
+	c.framer.SetMaxReadFrameSize(h2frame.MaxSize)
 	c.framer.SetReuseFrames()
 	c.framer.MaxHeaderListSize = MaxHeaderListSize
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil) // default table size of HTTP/2, in bytes
@@ -99,7 +100,7 @@ func (c *conn) exchangePreface() error {
 
 func (s *server) maxConcurrentStreams() int {
 	if s.MaxConcurrentStreams == 0 {
-		return maxWindowSize
+		return h2frame.MaxWindow
 	}
 	return s.MaxConcurrentStreams
 }
@@ -132,7 +133,7 @@ func (c *conn) serve() {
 
 // readAvailable reads and handles the input that is available.
 func (c *conn) readAvailable() {
-	buffer := bufferPool.Get().(*[maxFrameSize]byte)
+	buffer := bufferPool.Get().(*[h2frame.MaxSize]byte)
 	defer bufferPool.Put(buffer)
 	for !c.closed {
 		if c.handleOrders() {
@@ -205,7 +206,7 @@ func (c *conn) sendGoAway(code http2.ErrCode) {
 	c.mu.Unlock()
 	timeout := time.AfterFunc(time.Second, func() { _ = c.raw.Close() })
 	defer timeout.Stop()
-	_ = c.write(appendGoAway(nil, last, code)) // the connection is closed in any case
+	_ = c.write(h2frame.AppendGoAway(nil, last, code)) // the connection is closed in any case
 }
 
 // handleFrames handles the complete frames of received data, and buffers the rest.
@@ -217,7 +218,7 @@ func (c *conn) handleFrames(data []byte) error {
 		}
 		c.received.Store(true)
 		data = rest
-		if http2.FrameType(frame[typeOffset]) == http2.FrameData {
+		if http2.FrameType(frame[h2frame.TypeOffset]) == http2.FrameData {
 			err = c.onData(frame)
 		} else {
 			err = c.onControlFrame(frame)
@@ -236,17 +237,17 @@ func (c *conn) handleFrames(data []byte) error {
 
 // resetStream ends a stream after a stream error (RFC 9113, 5.4.2).
 func (c *conn) resetStream(bad http2.StreamError) error {
-	if err := c.floodGuard.charge(); err != nil {
+	if err := c.floodGuard.Charge(); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	if bad.StreamID%2 == 1 {
 		c.lastStreamID = max(c.lastStreamID, bad.StreamID) // more frames of the refused stream may follow
-		c.ended.set(bad.StreamID, endedByServer)
+		c.ended.Set(bad.StreamID, h2frame.EndedHere)
 	}
 	c.mu.Unlock()
-	if s := c.removeStream(bad.StreamID, endedByServer); s != nil {
+	if s := c.removeStream(bad.StreamID, h2frame.EndedHere); s != nil {
 		s.notifyEnd(status.Error(codes.Internal, "HTTP/2: "+bad.Code.String()))
 	}
-	return c.write(appendRSTStream(nil, bad.StreamID, bad.Code))
+	return c.write(h2frame.AppendRSTStream(nil, bad.StreamID, bad.Code))
 }

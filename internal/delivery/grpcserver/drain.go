@@ -9,6 +9,8 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // Errors of streams that the server ends. Clients reconnect after them.
@@ -52,8 +54,8 @@ func (c *conn) drain(reason error, grace time.Duration) {
 	if begun {
 		return
 	}
-	first := appendGoAway(nil, maxWindowSize, http2.ErrCodeNo) // the largest stream ID
-	first = appendFrame(first, http2.FramePing, 0, 0, len(drainPing))
+	first := h2frame.AppendGoAway(nil, h2frame.MaxWindow, http2.ErrCodeNo) // the largest stream ID
+	first = h2frame.AppendHeader(first, http2.FramePing, 0, 0, len(drainPing))
 	c.writeBefore(finishTimeout, append(first, drainPing[:]...))
 	c.after(min(grace, drainPingTimeout), c.endGoAway)
 	c.after(grace, func() { c.askReader(endStreams) })
@@ -76,7 +78,7 @@ func (c *conn) endGoAway() {
 	last := c.lastStreamID
 	c.mu.Unlock()
 	if due {
-		c.writeBefore(finishTimeout, appendGoAway(nil, last, http2.ErrCodeNo))
+		c.writeBefore(finishTimeout, h2frame.AppendGoAway(nil, last, http2.ErrCodeNo))
 	}
 }
 

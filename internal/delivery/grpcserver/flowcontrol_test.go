@@ -12,39 +12,41 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 var flowControl = []violation{
 	{"connection WINDOW_UPDATE of 0", "RFC 9113, 6.9", func(p *rawClient) { _ = p.WriteWindowUpdate(0, 0) }, goAway("0", http2.ErrCodeProtocol)},
 	{"stream WINDOW_UPDATE of 0", "RFC 9113, 6.9", func(p *rawClient) { p.open(1, muteMethod); _ = p.WriteWindowUpdate(1, 0) },
 		[]string{"RST 1 PROTOCOL_ERROR"}},
-	{"connection window too large", "RFC 9113, 6.9.1", func(p *rawClient) { _ = p.WriteWindowUpdate(0, maxWindowSize) },
+	{"connection window too large", "RFC 9113, 6.9.1", func(p *rawClient) { _ = p.WriteWindowUpdate(0, h2frame.MaxWindow) },
 		goAway("0", http2.ErrCodeFlowControl)},
-	{"stream window too large", "RFC 9113, 6.9.1", func(p *rawClient) { p.open(1, muteMethod); _ = p.WriteWindowUpdate(1, maxWindowSize) },
+	{"stream window too large", "RFC 9113, 6.9.1", func(p *rawClient) { p.open(1, muteMethod); _ = p.WriteWindowUpdate(1, h2frame.MaxWindow) },
 		[]string{"RST 1 FLOW_CONTROL_ERROR"}},
 	{"windows of maximum size", "RFC 9113, 6.9.1: they are allowed", func(p *rawClient) {
 		p.open(1, muteMethod)
-		_ = p.WriteWindowUpdate(0, maxWindowSize-initialWindowSize)
-		_ = p.WriteWindowUpdate(1, maxWindowSize-initialWindowSize)
+		_ = p.WriteWindowUpdate(0, h2frame.MaxWindow-h2frame.InitialWindow)
+		_ = p.WriteWindowUpdate(1, h2frame.MaxWindow-h2frame.InitialWindow)
 	}, nil},
 	{"initial window size too large", "RFC 9113, 6.5.2", func(p *rawClient) {
-		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxWindowSize + 1})
+		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.MaxWindow + 1})
 	}, goAway("0", http2.ErrCodeFlowControl)},
 	{"initial window size makes a stream window too large", "RFC 9113, 6.9.2", func(p *rawClient) {
 		p.open(1, muteMethod)
-		_ = p.WriteWindowUpdate(1, maxWindowSize-initialWindowSize)
-		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: initialWindowSize + 1})
+		_ = p.WriteWindowUpdate(1, h2frame.MaxWindow-h2frame.InitialWindow)
+		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.InitialWindow + 1})
 	}, goAway("1", http2.ErrCodeFlowControl)},
 	{"data beyond the window", "RFC 9113, 6.9.1", func(p *rawClient) {
 		p.open(1, blockedMethod)
-		p.send(1, maxFrameSize-messagePrefixLen, false)
-		repeat(4, func() { p.send(1, maxFrameSize-messagePrefixLen, false) })
+		p.send(1, h2frame.MaxSize-messagePrefixLen, false)
+		repeat(4, func() { p.send(1, h2frame.MaxSize-messagePrefixLen, false) })
 	}, append([]string{"WINDOW 1 +16384", "WINDOW 0 +32768", "WINDOW 0 +32768"}, goAway("1", http2.ErrCodeFlowControl)...)},
 	{"data of the size of the window", "RFC 9113, 6.9.1: it is allowed", func(p *rawClient) {
 		p.open(1, blockedMethod)
-		repeat(3, func() { p.send(1, maxFrameSize-messagePrefixLen, false) })
-		p.send(1, maxFrameSize-messagePrefixLen-1, false)
-		p.send(1, maxFrameSize-messagePrefixLen, false)
+		repeat(3, func() { p.send(1, h2frame.MaxSize-messagePrefixLen, false) })
+		p.send(1, h2frame.MaxSize-messagePrefixLen-1, false)
+		p.send(1, h2frame.MaxSize-messagePrefixLen, false)
 	}, []string{"WINDOW 1 +16384", "WINDOW 0 +32768", "WINDOW 0 +32767"}},
 	{"padding", "RFC 9113, 6.9.1: it counts", func(p *rawClient) {
 		p.open(1, muteMethod)
@@ -126,15 +128,15 @@ func TestStreamsShareConnectionWindow(t *testing.T) {
 			p.open(id, echoMethod)
 			p.send(id, 30_000-messagePrefixLen, false)
 		}
-		if n := p.dataBytes(0); n != initialWindowSize {
-			t.Errorf("received %d bytes, the window is %d", n, initialWindowSize)
+		if n := p.dataBytes(0); n != h2frame.InitialWindow {
+			t.Errorf("received %d bytes, the window is %d", n, h2frame.InitialWindow)
 		}
 		_ = p.WriteWindowUpdate(0, 20_000)
 		if n := p.dataBytes(0); n != 20_000 {
 			t.Errorf("received %d bytes, the window is 20000", n)
 		}
 		_ = p.WriteWindowUpdate(0, 20_000)
-		if n, left := p.dataBytes(0), 3*30_000-initialWindowSize-20_000; n != left {
+		if n, left := p.dataBytes(0), 3*30_000-h2frame.InitialWindow-20_000; n != left {
 			t.Errorf("received %d bytes, want the remaining %d", n, left)
 		}
 	})
@@ -193,14 +195,14 @@ func TestWindowOfEndedStreamIsNotLost(t *testing.T) {
 			for range rand.IntN(3000) { // sometimes until Send is in progress
 				spins.Add(1)
 			}
-			c.removeStream(id, endedByServer)
+			c.removeStream(id, h2frame.EndedHere)
 		})
 		both.Wait()
 	}
 	_ = ours.Close()
 	<-done
-	if c.sendWindow+received != initialWindowSize {
-		t.Errorf("%d bytes of the connection's window are lost", initialWindowSize-c.sendWindow-received)
+	if c.sendWindow+received != h2frame.InitialWindow {
+		t.Errorf("%d bytes of the connection's window are lost", h2frame.InitialWindow-c.sendWindow-received)
 	}
 }
 
@@ -216,7 +218,7 @@ func TestCloseInterruptsSend(t *testing.T) {
 			return handlerFuncs{onMessage: func([]byte) {}, onEnd: s.Finish}
 		}}})
 	for name, window := range map[string]uint32{"the client's window is empty": 0,
-		"the client does not read": maxWindowSize - initialWindowSize} {
+		"the client does not read": h2frame.MaxWindow - h2frame.InitialWindow} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", r.address)
 			if err != nil {
@@ -235,7 +237,7 @@ func TestCloseInterruptsSend(t *testing.T) {
 			eventually(t, "Send blocks", func() bool {
 				s.conn.mu.Lock()
 				defer s.conn.mu.Unlock()
-				return s.sendWindow < int(initialWindowSize+window)
+				return s.sendWindow < int(h2frame.InitialWindow+window)
 			})
 			select {
 			case err := <-ended:

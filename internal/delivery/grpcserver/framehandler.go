@@ -7,6 +7,8 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // onControlFrame handles a frame other than DATA.
@@ -25,7 +27,7 @@ func (c *conn) onControlFrame(frame []byte) error {
 		if f.IsAck() {
 			return nil
 		}
-		return errors.Join(c.floodGuard.charge(), c.onSettings(f))
+		return errors.Join(c.floodGuard.Charge(), c.onSettings(f))
 	case *http2.PingFrame:
 		if f.IsAck() {
 			if f.Data == drainPing {
@@ -33,10 +35,10 @@ func (c *conn) onControlFrame(frame []byte) error {
 			}
 			return nil
 		}
-		if err := c.floodGuard.charge(); err != nil {
+		if err := c.floodGuard.Charge(); err != nil {
 			return err
 		}
-		return c.write(append(appendFrame(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)), f.Data[:]...))
+		return c.write(h2frame.AppendPing(nil, http2.FlagPingAck, f.Data))
 	case *http2.PriorityFrame:
 		if f.StreamDep == f.StreamID {
 			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol} // RFC 7540, 5.3.1
@@ -45,14 +47,14 @@ func (c *conn) onControlFrame(frame []byte) error {
 		if c.isIdleStream(f.StreamID) {
 			return http2.ConnectionError(http2.ErrCodeProtocol)
 		}
-		if s := c.removeStream(f.StreamID, resetByClient); s != nil {
+		if s := c.removeStream(f.StreamID, h2frame.ResetByPeer); s != nil {
 			s.partial.drop()
 			s.notifyEnd(status.Error(codes.Canceled, "the client reset the stream"))
 		}
 	case *http2.PushPromiseFrame:
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	return c.floodGuard.charge()
+	return c.floodGuard.Charge()
 }
 
 // onHeaders handles HEADERS: a new stream, or the trailers that end one.
@@ -66,7 +68,7 @@ func (c *conn) onHeaders(f *http2.MetaHeadersFrame) error {
 		}
 		return s.onEndStream()
 	}
-	if err := c.floodGuard.charge(); err != nil {
+	if err := c.floodGuard.Charge(); err != nil {
 		return err
 	}
 	if f.StreamID%2 == 0 {
@@ -75,21 +77,21 @@ func (c *conn) onHeaders(f *http2.MetaHeadersFrame) error {
 	if !c.isIdleStream(f.StreamID) {
 		return c.onLateHeaders(f)
 	}
-	if dependsOnItself(f) {
+	if h2frame.DependsOnItself(f) {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
 	}
-	headers, err := readRequestHeaders(f)
+	headers, err := h2frame.ReadRequest(f)
 	if err != nil && !f.Truncated {
 		return err
 	}
-	s := &Stream{conn: c, id: f.StreamID, recvWindow: recvWindow{remaining: initialWindowSize},
-		bodyLeft: headers.contentLength}
+	s := &Stream{conn: c, id: f.StreamID, recvWindow: h2frame.RecvWindow{Remaining: h2frame.InitialWindow},
+		bodyLeft: headers.ContentLength}
 	c.mu.Lock()
 	c.lastStreamID = f.StreamID
 	late := c.goAwaySent
 	full := len(c.streams) >= c.server.maxConcurrentStreams()
 	if full || late {
-		c.ended.set(f.StreamID, endedByServer)
+		c.ended.Set(f.StreamID, h2frame.EndedHere)
 	} else {
 		s.sendWindow = c.initialSendWindow
 		c.streams = append(c.streams, s)
@@ -99,7 +101,7 @@ func (c *conn) onHeaders(f *http2.MetaHeadersFrame) error {
 		return nil // RFC 9113, 6.8: the client knows by the GOAWAY that the stream is not handled
 	}
 	if full {
-		return c.write(appendRSTStream(nil, f.StreamID, http2.ErrCodeRefusedStream))
+		return c.write(h2frame.AppendRSTStream(nil, f.StreamID, http2.ErrCodeRefusedStream))
 	}
 	return s.startHandler(f, headers)
 }
@@ -108,15 +110,15 @@ func (c *conn) onHeaders(f *http2.MetaHeadersFrame) error {
 func (c *conn) onLateHeaders(f *http2.MetaHeadersFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch c.ended.of(f.StreamID) {
-	case endedByServer: // trailers, sent before the client received the end
+	switch c.ended.Of(f.StreamID) {
+	case h2frame.EndedHere: // trailers, sent before the client received the end
 		if f.StreamEnded() {
-			c.ended.set(f.StreamID, endedByClient)
+			c.ended.Set(f.StreamID, h2frame.EndedByPeer)
 		}
 		return nil
-	case endedByClient:
+	case h2frame.EndedByPeer:
 		return http2.ConnectionError(http2.ErrCodeStreamClosed)
-	case resetByClient:
+	case h2frame.ResetByPeer:
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
 	}
 	return http2.ConnectionError(http2.ErrCodeProtocol) // RFC 9113, 5.1.1
@@ -124,8 +126,8 @@ func (c *conn) onLateHeaders(f *http2.MetaHeadersFrame) error {
 
 // onData handles a DATA frame.
 func (c *conn) onData(frame []byte) error {
-	id := binary.BigEndian.Uint32(frame[streamIDOffset:]) & (1<<31 - 1)
-	flags, body := http2.Flags(frame[flagsOffset]), frame[frameHeaderLen:]
+	id := binary.BigEndian.Uint32(frame[h2frame.StreamIDOffset:]) & (1<<31 - 1)
+	flags, body := http2.Flags(frame[h2frame.FlagsOffset]), frame[h2frame.HeaderLen:]
 	size := len(body)
 	if flags.Has(http2.FlagDataPadded) {
 		if size == 0 {
@@ -140,14 +142,14 @@ func (c *conn) onData(frame []byte) error {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	// Unprocessed data is limited by the windows of the streams.
-	if by := c.recvWindow.release(size, initialWindowSize/2); by > 0 {
-		if err := c.write(appendWindowUpdate(nil, 0, by)); err != nil {
+	if by := c.recvWindow.Release(size, h2frame.InitialWindow/2); by > 0 {
+		if err := c.write(h2frame.AppendWindowUpdate(nil, 0, by)); err != nil {
 			return err
 		}
 	}
 	last := flags.Has(http2.FlagDataEndStream)
 	if len(body) == 0 && !last {
-		if err := c.floodGuard.charge(); err != nil {
+		if err := c.floodGuard.Charge(); err != nil {
 			return err
 		}
 	}
@@ -168,11 +170,11 @@ func (c *conn) onData(frame []byte) error {
 func (c *conn) onLateData(id uint32, last bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if by := c.ended.of(id); by == endedByClient || by == resetByClient {
+	if by := c.ended.Of(id); by == h2frame.EndedByPeer || by == h2frame.ResetByPeer {
 		return http2.StreamError{StreamID: id, Code: http2.ErrCodeStreamClosed}
 	}
 	if last {
-		c.ended.set(id, endedByClient)
+		c.ended.Set(id, h2frame.EndedByPeer)
 	}
 	return nil // sent before the client received the end of the stream
 }

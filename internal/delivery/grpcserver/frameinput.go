@@ -1,9 +1,13 @@
 package grpcserver
 
-import "sync"
+import (
+	"sync"
+
+	"anymesh.dev/anymesh/internal/h2frame"
+)
 
 // frameBuffer holds the longest frame.
-type frameBuffer [frameHeaderLen + maxFrameSize]byte
+type frameBuffer [h2frame.HeaderLen + h2frame.MaxSize]byte
 
 // frameBuffers are used again: with long messages, nearly every read ends within a frame.
 var frameBuffers = sync.Pool{New: func() any { return new(frameBuffer) }}

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // The hpack package decodes what appendHPACKField encodes.
@@ -28,7 +30,7 @@ func TestHPACKEncoding(t *testing.T) {
 			}
 			var b []byte
 			for _, f := range want {
-				b = appendHPACKField(b, f.Name, f.Value)
+				b = h2frame.AppendField(b, f.Name, f.Value)
 			}
 			got, err := decoder.DecodeFull(b)
 			if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -40,16 +42,16 @@ func TestHPACKEncoding(t *testing.T) {
 
 func TestControlFrameEncoding(t *testing.T) {
 	var b []byte
-	b = appendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
+	b = h2frame.AppendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
-	b = appendWindowUpdate(b, 1<<31-1, maxWindowSize)
-	b = appendRSTStream(b, 7, http2.ErrCodeRefusedStream)
-	b = appendGoAway(b, 9, http2.ErrCodeEnhanceYourCalm)
+	b = h2frame.AppendWindowUpdate(b, 1<<31-1, h2frame.MaxWindow)
+	b = h2frame.AppendRSTStream(b, 7, http2.ErrCodeRefusedStream)
+	b = h2frame.AppendGoAway(b, 9, http2.ErrCodeEnhanceYourCalm)
 	var want bytes.Buffer
 	theirs := http2.NewFramer(&want, nil)
 	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
-	theirs.WriteWindowUpdate(1<<31-1, maxWindowSize)
+	theirs.WriteWindowUpdate(1<<31-1, h2frame.MaxWindow)
 	theirs.WriteRSTStream(7, http2.ErrCodeRefusedStream)
 	theirs.WriteGoAway(9, http2.ErrCodeEnhanceYourCalm, nil)
 	if !bytes.Equal(b, want.Bytes()) {
@@ -81,7 +83,7 @@ func TestTrailersEncoding(t *testing.T) {
 			for _, code := range []codes.Code{0, 1, 9, 10, 16, 99, 100, 1<<32 - 1} {
 				b := appendTrailers(nil, 5, status.New(code, text), headers)
 				in := http2.NewFramer(nil, bytes.NewReader(b)) // accepts frames of 16 KiB
-				in.SetMaxReadFrameSize(maxFrameSize)
+				in.SetMaxReadFrameSize(h2frame.MaxSize)
 				in.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil)
 				frame, err := in.ReadFrame()
 				if err != nil {
@@ -129,11 +131,11 @@ func checkStatusMessage(t *testing.T, text, encoded string) {
 // A frame is returned when it is complete, and HEADERS when their CONTINUATION frames are complete.
 func TestNextFrame(t *testing.T) {
 	join := func(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
-	ping := appendFrame(nil, http2.FramePing, 0, 0, 8)
+	ping := h2frame.AppendHeader(nil, http2.FramePing, 0, 0, 8)
 	ping = append(ping, make([]byte, 8)...)
-	begin := append(appendFrame(nil, http2.FrameHeaders, 0, 1, 2), 1, 2)
-	more := append(appendFrame(nil, http2.FrameContinuation, 0, 1, 1), 3)
-	end := append(appendFrame(nil, http2.FrameContinuation, http2.FlagContinuationEndHeaders, 1, 1), 4)
+	begin := append(h2frame.AppendHeader(nil, http2.FrameHeaders, 0, 1, 2), 1, 2)
+	more := append(h2frame.AppendHeader(nil, http2.FrameContinuation, 0, 1, 1), 3)
+	end := append(h2frame.AppendHeader(nil, http2.FrameContinuation, http2.FlagContinuationEndHeaders, 1, 1), 4)
 	for name, test := range map[string]struct {
 		whole []byte
 		bad   error
@@ -142,9 +144,9 @@ func TestNextFrame(t *testing.T) {
 		"headers with continuations":   {whole: join(begin, more, more, end)},
 		"headers interrupted by PING":  {whole: join(begin, ping)},
 		"continuation without headers": {whole: more},
-		"frame too large":              {whole: appendFrame(nil, http2.FrameData, 0, 1, maxFrameSize+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
+		"frame too large":              {whole: h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.MaxSize+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
 		"endless continuations":        {whole: join(begin, bytes.Repeat(more, MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
-		"endless empty continuations":  {whole: join(begin, bytes.Repeat(appendFrame(nil, http2.FrameContinuation, 0, 1, 0), MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+		"endless empty continuations":  {whole: join(begin, bytes.Repeat(h2frame.AppendHeader(nil, http2.FrameContinuation, 0, 1, 0), MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.bad != nil {

@@ -4,19 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"slices"
 	"testing"
-	"time"
 
-	"github.com/summerwind/h2spec/config"
-	"github.com/summerwind/h2spec/generic"
-	"github.com/summerwind/h2spec/hpack"
-	h2spec "github.com/summerwind/h2spec/http2"
-	"github.com/summerwind/h2spec/spec"
 	"golang.org/x/net/http2"
+
+	"anymesh.dev/anymesh/internal/h2frame"
+	"anymesh.dev/anymesh/test/h2spec"
 )
 
 // h2specExceptions lists the cases that are not run, with the reason.
@@ -39,59 +34,14 @@ func TestH2spec(t *testing.T) {
 		}}
 	}}
 	o := Options{Methods: methods, MaxConcurrentStreams: 100}
-	plain := h2specConfig(t, startServer(t, listenLoopback(t), o))
-	grpc := h2specConfig(t, startServer(t, grpcRequestListener{listenLoopback(t)}, o))
-	cases := 0
-	t.Run("cases", func(t *testing.T) {
-		for _, g := range []*spec.TestGroup{generic.Spec(), h2spec.Spec(), hpack.Spec()} {
-			cases += runH2spec(t, g, plain, grpc)
+	plain := startServer(t, listenLoopback(t), o)
+	grpc := startServer(t, grpcRequestListener{listenLoopback(t)}, o)
+	h2spec.Run(t, func(id string) (address, skip string) {
+		if h2specGRPC[id] {
+			return grpc.address, ""
 		}
+		return plain.address, h2specExceptions[id]
 	})
-	if cases < 146 {
-		t.Errorf("%d cases were run, want all 146", cases)
-	}
-}
-
-func h2specConfig(t *testing.T, r *testServer) *config.Config {
-	// The timeout is only reached by a case that fails.
-	c := &config.Config{Path: "/", Timeout: 20 * time.Second, MaxHeaderLen: 4000, Strict: true}
-	address, err := net.ResolveTCPAddr("tcp", r.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Host, c.Port = address.IP.String(), address.Port
-	return c
-}
-
-// runH2spec runs the cases of a group and returns their number.
-func runH2spec(t *testing.T, g *spec.TestGroup, plain, grpc *config.Config) int {
-	cases := slices.Concat(g.Tests, g.StrictTests)
-	count := len(cases)
-	for i, one := range cases {
-		id := fmt.Sprintf("%s/%d", g.ID(), i+1)
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			if reason := h2specExceptions[id]; reason != "" {
-				t.Skip(reason)
-			}
-			c := plain
-			if h2specGRPC[id] {
-				c = grpc
-			}
-			conn, err := spec.Dial(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			if err := one.Run(c, conn); err != nil {
-				t.Errorf("%s: %s, got: %v", one.Desc, one.Requirement, err)
-			}
-		})
-	}
-	for _, sub := range g.Groups {
-		count += runH2spec(t, sub, plain, grpc)
-	}
-	return count
 }
 
 // grpcRequestListener changes GET requests to gRPC requests.
@@ -116,7 +66,7 @@ func (c *grpcRequestConn) Read(p []byte) (int, error) {
 	if c.out.Len() == 0 {
 		frame := make([]byte, len(http2.ClientPreface))
 		if c.started {
-			frame = frame[:frameHeaderLen]
+			frame = frame[:h2frame.HeaderLen]
 		}
 		if _, err := io.ReadFull(c.in, frame); err != nil {
 			return 0, err
@@ -127,9 +77,9 @@ func (c *grpcRequestConn) Read(p []byte) (int, error) {
 				return 0, err
 			}
 			const get, post = 0x82, 0x83 // of the static table of HPACK
-			if http2.FrameType(frame[typeOffset]) == http2.FrameHeaders && len(payload) > 0 && payload[0] == get {
+			if http2.FrameType(frame[h2frame.TypeOffset]) == http2.FrameHeaders && len(payload) > 0 && payload[0] == get {
 				payload[0] = post
-				payload = appendHPACKField(payload, "content-type", "application/grpc")
+				payload = h2frame.AppendField(payload, "content-type", "application/grpc")
 				frame[1], frame[2] = byte(len(payload)>>8), byte(len(payload))
 			}
 			frame = append(frame, payload...)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"anymesh.dev/anymesh/internal/h2frame"
 	"anymesh.dev/anymesh/internal/timerslack"
 )
 
@@ -95,7 +96,7 @@ func (c *conn) ping() (asked bool) {
 	}
 	defer c.writing.Unlock()
 	_ = c.raw.SetWriteDeadline(time.Now().Add(PingTimeout))
-	_, err := c.Conn.Write(append(appendFrame(nil, http2.FramePing, 0, 0, 8), make([]byte, 8)...))
+	_, err := c.Conn.Write(append(h2frame.AppendHeader(nil, http2.FramePing, 0, 0, 8), make([]byte, 8)...))
 	if err != nil {
 		_ = c.raw.Close()
 		return true

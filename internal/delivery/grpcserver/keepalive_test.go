@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 func TestKeepaliveClosesSilentConnection(t *testing.T) {
@@ -108,8 +110,8 @@ func TestSlowReaderIsNotDisconnected(t *testing.T) {
 		p.encoder = newEncoder(p)
 		go func() {
 			p.sendPreface()
-			_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxWindowSize})
-			_ = p.WriteWindowUpdate(0, maxWindowSize-initialWindowSize)
+			_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.MaxWindow})
+			_ = p.WriteWindowUpdate(0, h2frame.MaxWindow-h2frame.InitialWindow)
 			p.open(1, muteMethod)
 		}()
 		for got := int64(0); got < size; {
@@ -133,11 +135,11 @@ func TestClientThatDoesNotReadGoAway(t *testing.T) {
 		l := newPipeListener()
 		startServer(t, l, Options{})
 		conn := l.dial()
-		hello := make([]byte, frameHeaderLen+12)
+		hello := make([]byte, h2frame.HeaderLen+12)
 		if _, err := io.ReadFull(conn, hello); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(conn, http2.ClientPreface+strings.Repeat("\xff", frameHeaderLen))
+		_, _ = io.WriteString(conn, http2.ClientPreface+strings.Repeat("\xff", h2frame.HeaderLen))
 		began := time.Now()
 		for {
 			if _, err := conn.Write([]byte{0}); err != nil {

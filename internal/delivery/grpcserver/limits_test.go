@@ -13,6 +13,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 func TestMaxConnectionsPerClient(t *testing.T) {
@@ -86,7 +88,7 @@ func announce(p *rawClient, id uint32, method string, size, part int) {
 	p.open(id, method)
 	m := message(size)[:part]
 	for len(m) > 0 {
-		n := min(len(m), maxFrameSize)
+		n := min(len(m), h2frame.MaxSize)
 		_ = p.WriteData(id, false, m[:n])
 		m = m[n:]
 	}

@@ -7,13 +7,15 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // onData handles received data. size is the length of the frame payload including padding.
 func (s *Stream) onData(size int, body []byte) error {
 	c := s.conn
 	c.mu.Lock()
-	err := s.recvWindow.receive(size)
+	err := s.recvWindow.Receive(size)
 	queued := s.firstMessage.handling
 	if queued {
 		s.firstMessage.queuedBytes += size
@@ -26,8 +28,8 @@ func (s *Stream) onData(size int, body []byte) error {
 	if said {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeStreamClosed}
 	}
-	if s.bodyLeft != noContentLength {
-		if s.bodyLeft -= len(body); s.bodyLeft < 0 {
+	if s.bodyLeft != h2frame.NoContentLength {
+		if s.bodyLeft -= int64(len(body)); s.bodyLeft < 0 {
 			return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
 		}
 	}
@@ -41,7 +43,7 @@ func (s *Stream) onData(size int, body []byte) error {
 	by := s.releaseWindow(size, !s.partial.empty() && s.waitsForReservation())
 	c.mu.Unlock()
 	if by > 0 {
-		return c.write(appendWindowUpdate(nil, s.id, by))
+		return c.write(h2frame.AppendWindowUpdate(nil, s.id, by))
 	}
 	return nil
 }
@@ -50,10 +52,9 @@ func (s *Stream) onData(size int, body []byte) error {
 // returns the increment of a WINDOW_UPDATE to send. It requires the connection's lock.
 func (s *Stream) releaseWindow(n int, waits bool) (by int) {
 	if waits {
-		s.recvWindow.consumed += n
-		return 0
+		return s.recvWindow.Release(n, h2frame.MaxWindow)
 	}
-	return s.recvWindow.release(n, streamWindowSize/2)
+	return s.recvWindow.Release(n, streamWindowSize/2)
 }
 
 // splitMessages delivers the complete messages of received data, and buffers the rest.
@@ -180,7 +181,7 @@ func (s *Stream) handleFirstMessage(message []byte) {
 	case ended:
 		s.handler.OnEnd(end)
 	case by > 0 && !closed:
-		_ = c.write(appendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
+		_ = c.write(h2frame.AppendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
 	}
 }
 
@@ -198,7 +199,7 @@ func (s *Stream) onEndStream() error {
 	s.conn.mu.Lock()
 	s.remoteClosed = true
 	if s.finished {
-		s.conn.removeStreamLocked(s.id, endedByClient)
+		s.conn.removeStreamLocked(s.id, h2frame.EndedByPeer)
 	}
 	s.conn.mu.Unlock()
 	if !s.partial.empty() {

@@ -1,6 +1,10 @@
 package grpcserver
 
-import "slices"
+import (
+	"slices"
+
+	"anymesh.dev/anymesh/internal/h2frame"
+)
 
 // isIdleStream reports whether the client has not opened the stream yet (state "idle" of RFC 9113, 5.1).
 func (c *conn) isIdleStream(id uint32) bool {
@@ -21,14 +25,14 @@ func (c *conn) findStream(id uint32) *Stream {
 }
 
 // removeStream removes an open stream.
-func (c *conn) removeStream(id uint32, by endOfStream) *Stream {
+func (c *conn) removeStream(id uint32, by h2frame.End) *Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.removeStreamLocked(id, by)
 }
 
 // removeStreamLocked is removeStream with the lock held.
-func (c *conn) removeStreamLocked(id uint32, by endOfStream) *Stream {
+func (c *conn) removeStreamLocked(id uint32, by h2frame.End) *Stream {
 	i := slices.IndexFunc(c.streams, func(s *Stream) bool { return s.id == id })
 	if i < 0 {
 		return nil
@@ -38,9 +42,9 @@ func (c *conn) removeStreamLocked(id uint32, by endOfStream) *Stream {
 	s.closed = true
 	s.chargePartialLocked(0, 0)
 	if s.remoteClosed {
-		by = endedByClient
+		by = h2frame.EndedByPeer
 	}
-	c.ended.set(id, by)
+	c.ended.Set(id, by)
 	c.sendCond.Broadcast()
 	return s
 }

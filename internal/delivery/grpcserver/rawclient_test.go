@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // rawClient is a client that can send any frame. It records the received frames.
@@ -82,7 +84,7 @@ func (p *rawClient) readFrames() {
 			continue
 		case *http2.PingFrame:
 			if p.acksPings.Load() && !f.IsAck() {
-				_, _ = p.conn.Write(append(appendFrame(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)),
+				_, _ = p.conn.Write(append(h2frame.AppendHeader(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)),
 					f.Data[:]...))
 				continue
 			}
@@ -174,9 +176,9 @@ func (p *rawClient) trailers(id uint32, end bool) {
 // send sends a gRPC message.
 func (p *rawClient) send(id uint32, size int, end bool) {
 	rest := message(size)
-	for len(rest) > maxFrameSize {
-		_ = p.WriteData(id, false, rest[:maxFrameSize])
-		rest = rest[maxFrameSize:]
+	for len(rest) > h2frame.MaxSize {
+		_ = p.WriteData(id, false, rest[:h2frame.MaxSize])
+		rest = rest[h2frame.MaxSize:]
 	}
 	_ = p.WriteData(id, end, rest)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // A long message is received when there is room for all of it within MaxUnfinished. Until then the flow-control window
@@ -161,10 +163,10 @@ func (s *Stream) waitsForReservation() bool {
 func (s *Stream) openWindow() {
 	c := s.conn
 	c.mu.Lock()
-	by := s.recvWindow.release(0, 1)
+	by := s.recvWindow.Release(0, 1)
 	closed := s.closed
 	c.mu.Unlock()
 	if by > 0 && !closed {
-		_ = c.write(appendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
+		_ = c.write(h2frame.AppendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
 	}
 }

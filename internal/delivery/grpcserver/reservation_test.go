@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // Long messages of many clients at once wait for each other, within MaxUnfinished. None is refused.
@@ -64,7 +66,7 @@ func (s *longSender) sendWindow() {
 		}
 	}
 	for s.window > 0 && len(s.left) > 0 {
-		n := min(s.window, len(s.left), maxFrameSize)
+		n := min(s.window, len(s.left), h2frame.MaxSize)
 		_ = s.WriteData(1, n == len(s.left), s.left[:n])
 		s.left, s.window = s.left[n:], s.window-n
 	}

@@ -7,11 +7,13 @@ import (
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // bufferPool holds buffers for reads from and writes to sockets, of the size of a frame, which is that of a TLS
 // record.
-var bufferPool = sync.Pool{New: func() any { return new([maxFrameSize]byte) }}
+var bufferPool = sync.Pool{New: func() any { return new([h2frame.MaxSize]byte) }}
 
 // Send sends a message that consists of parts. The parts are not retained. Send blocks while the flow-control window
 // of the client is empty. It fails when either side has ended the stream or the connection is closed. Calls for one
@@ -23,7 +25,7 @@ func (s *Stream) Send(parts ...[]byte) error {
 		size += len(part)
 	}
 	binary.BigEndian.PutUint32(head[1:], uint32(size))
-	w := messageWriter{stream: s, conn: s.conn, buffer: bufferPool.Get().(*[maxFrameSize]byte)}
+	w := messageWriter{stream: s, conn: s.conn, buffer: bufferPool.Get().(*[h2frame.MaxSize]byte)}
 	defer bufferPool.Put(w.buffer)
 	w.out = w.buffer[:0]
 	w.conn.writing.Lock()
@@ -33,7 +35,7 @@ func (s *Stream) Send(parts ...[]byte) error {
 	if last := w.flush(); err == nil {
 		err = last
 	}
-	w.conn.floodGuard.credit(w.frames)
+	w.conn.floodGuard.Credit(w.frames)
 	return err
 }
 
@@ -41,7 +43,7 @@ func (s *Stream) Send(parts ...[]byte) error {
 type messageWriter struct {
 	stream *Stream
 	conn   *conn
-	buffer *[maxFrameSize]byte
+	buffer *[h2frame.MaxSize]byte
 	out    []byte // used part of the buffer
 	frames int    // DATA frames of the message
 }
@@ -50,9 +52,9 @@ func (w *messageWriter) writeMessage(part []byte, rest [][]byte, left int) error
 	for left > 0 {
 		headers := 0
 		if !w.stream.headersSent {
-			headers = frameHeaderLen + len(responseHeaders)
+			headers = h2frame.HeaderLen + len(responseHeaders)
 		}
-		room := cap(w.out) - len(w.out) - frameHeaderLen - headers
+		room := cap(w.out) - len(w.out) - h2frame.HeaderLen - headers
 		if room <= 0 {
 			if err := w.flush(); err != nil {
 				return err
@@ -75,7 +77,7 @@ func (w *messageWriter) writeMessage(part []byte, rest [][]byte, left int) error
 			w.out = appendResponseHeaders(w.out, w.stream.id)
 			w.stream.headersSent = true // the write lock is held until the flush
 		}
-		w.out = appendFrame(w.out, http2.FrameData, 0, w.stream.id, n)
+		w.out = h2frame.AppendHeader(w.out, http2.FrameData, 0, w.stream.id, n)
 		w.frames++
 		left -= n
 		for n > 0 {
@@ -127,7 +129,7 @@ func (s *Stream) Finish(end error) {
 	late := s.finished || s.closed || c.closeErr != nil
 	said := s.remoteClosed
 	s.finished = true
-	c.removeStreamLocked(s.id, endedByServer)
+	c.removeStreamLocked(s.id, h2frame.EndedHere)
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -140,7 +142,7 @@ func (s *Stream) Finish(end error) {
 	defer c.writing.Unlock()
 	b := appendTrailers(nil, s.id, status.Convert(end), !s.headersSent)
 	if !said {
-		b = appendRSTStream(b, s.id, http2.ErrCodeNo)
+		b = h2frame.AppendRSTStream(b, s.id, http2.ErrCodeNo)
 	}
 	if _, err := c.Conn.Write(b); err != nil {
 		_ = c.raw.Close()

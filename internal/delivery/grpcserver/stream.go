@@ -6,10 +6,14 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // errClosed is the error of Send on an ended stream.
@@ -23,13 +27,13 @@ type Stream struct {
 
 	// Only used by the goroutine that reads the connection.
 	partial  partialMessage
-	rejected bool // the request is answered with an error; the rest of its data is ignored
-	bodyLeft int  // rest of the declared content length, or noContentLength
+	rejected bool  // the request is answered with an error; the rest of its data is ignored
+	bodyLeft int64 // rest of the declared content length, or h2frame.NoContentLength
 
 	headersSent bool // the response headers are sent; guarded by the connection's write lock
 
 	// Guarded by the connection's lock.
-	recvWindow   recvWindow
+	recvWindow   h2frame.RecvWindow
 	sendWindow   int  // bytes that the stream may send
 	closed       bool // either side has ended the stream
 	remoteClosed bool // the client has sent END_STREAM
@@ -79,29 +83,30 @@ func (s *Stream) Context() context.Context {
 }
 
 // startHandler checks that the request can be handled, and creates the handler of the stream.
-func (s *Stream) startHandler(f *http2.MetaHeadersFrame, headers requestHeaders) error {
+func (s *Stream) startHandler(f *http2.MetaHeadersFrame, headers h2frame.Request) error {
 	refuse := func(end error) error {
 		s.Finish(end)
 		return nil
 	}
-	method := s.conn.server.Methods[headers.path]
+	method := s.conn.server.Methods[headers.Path]
+	contentType, encoding := grpcFields(headers.Fields)
 	var err error
 	switch {
 	case f.Truncated:
 		s.conn.server.OnRefused(RefusedHeaderSize)
 		return refuse(status.Errorf(codes.ResourceExhausted, "request headers have more than %d bytes",
 			MaxHeaderListSize))
-	case !headers.isGRPC():
+	case !isGRPC(contentType):
 		err = s.answer(http.StatusUnsupportedMediaType, status.Newf(codes.InvalidArgument,
-			"content-type %q is not that of gRPC; send application/grpc", truncated(headers.contentType)))
-	case headers.method != http.MethodPost:
+			"content-type %q is not that of gRPC; send application/grpc", truncated(contentType)))
+	case headers.Method != http.MethodPost:
 		err = s.answer(http.StatusMethodNotAllowed, status.Newf(codes.Internal,
-			"method %q is not that of gRPC; send POST", truncated(headers.method)))
-	case headers.encoding != "" && headers.encoding != "identity":
+			"method %q is not that of gRPC; send POST", truncated(headers.Method)))
+	case encoding != "" && encoding != "identity":
 		return refuse(status.Errorf(codes.Unimplemented, "compression %q is not supported",
-			truncated(headers.encoding)))
+			truncated(encoding)))
 	case method == nil:
-		return refuse(status.Errorf(codes.Unimplemented, "unknown method %s", truncated(headers.path)))
+		return refuse(status.Errorf(codes.Unimplemented, "unknown method %s", truncated(headers.Path)))
 	default:
 		s.handler = method(s)
 	}
@@ -109,6 +114,24 @@ func (s *Stream) startHandler(f *http2.MetaHeadersFrame, headers requestHeaders)
 		err = s.onEndStream()
 	}
 	return err
+}
+
+// grpcFields returns the fields that gRPC needs.
+func grpcFields(fields []hpack.HeaderField) (contentType, encoding string) {
+	for _, f := range fields {
+		switch f.Name {
+		case "content-type":
+			contentType = f.Value
+		case "grpc-encoding":
+			encoding = f.Value
+		}
+	}
+	return contentType, encoding
+}
+
+func isGRPC(contentType string) bool {
+	rest, ok := strings.CutPrefix(contentType, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 // answer responds to a request that is not gRPC. The stream stays half-closed until the client has ended it, without

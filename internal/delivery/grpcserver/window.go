@@ -1,48 +1,22 @@
 package grpcserver
 
-import "golang.org/x/net/http2"
+import (
+	"golang.org/x/net/http2"
 
-// recvWindow is the flow-control window of received data, in bytes.
-type recvWindow struct {
-	remaining int // bytes that the client may still send
-	consumed  int // processed bytes without a WINDOW_UPDATE yet
-}
-
-// receive counts received bytes.
-func (w *recvWindow) receive(n int) error {
-	if w.remaining -= n; w.remaining < 0 {
-		return http2.ConnectionError(http2.ErrCodeFlowControl)
-	}
-	return nil
-}
-
-// release returns processed bytes to the window. It returns the increment of a WINDOW_UPDATE to send, or 0 until it
-// is at least so many bytes.
-func (w *recvWindow) release(n, least int) (by int) {
-	if w.consumed += n; w.consumed < least {
-		return 0
-	}
-	by = w.consumed
-	w.remaining += by
-	w.consumed = 0
-	return by
-}
-
-// minWindowUpdate is the smallest WINDOW_UPDATE increment, in bytes, that is not charged to the flood guard: smaller
-// ones cause more work than they are worth (CVE-2019-9511).
-const minWindowUpdate = 1 << 10
+	"anymesh.dev/anymesh/internal/h2frame"
+)
 
 // onWindowUpdate handles WINDOW_UPDATE.
 func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
-	if f.Increment < minWindowUpdate {
-		if err := c.floodGuard.charge(); err != nil {
+	if f.Increment < h2frame.MinWindowUpdate {
+		if err := c.floodGuard.Charge(); err != nil {
 			return err
 		}
 	}
 	if f.StreamID == 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.sendWindow += int(f.Increment); c.sendWindow > maxWindowSize {
+		if c.sendWindow += int(f.Increment); c.sendWindow > h2frame.MaxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
 		c.sendCond.Broadcast()
@@ -57,7 +31,7 @@ func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.sendWindow += int(f.Increment); s.sendWindow > maxWindowSize {
+	if s.sendWindow += int(f.Increment); s.sendWindow > h2frame.MaxWindow {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
 	c.sendCond.Broadcast()
@@ -78,7 +52,7 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 		by := int(s.Val) - c.initialSendWindow
 		c.initialSendWindow = int(s.Val)
 		for _, one := range c.streams {
-			if one.sendWindow += by; one.sendWindow > maxWindowSize {
+			if one.sendWindow += by; one.sendWindow > h2frame.MaxWindow {
 				return http2.ConnectionError(http2.ErrCodeFlowControl)
 			}
 		}
@@ -89,7 +63,7 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 	if err != nil {
 		return err
 	}
-	return c.write(appendFrame(nil, http2.FrameSettings, http2.FlagSettingsAck, 0, 0))
+	return c.write(h2frame.AppendHeader(nil, http2.FrameSettings, http2.FlagSettingsAck, 0, 0))
 }
 
 // reserveWindow reserves up to n bytes of the stream's and the connection's send window. It returns 0 if one of them

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
+	"anymesh.dev/anymesh/internal/h2frame"
 )
 
 // DefaultMaxConnections is the default of Options.MaxConnections.
@@ -66,7 +67,7 @@ var transportLimits = []Limit{
 		"Time in which a client closes its connection after GOAWAY and the end of its streams. Then the server closes it.",
 	},
 	{
-		"MaxEndedStreams", strconv.Itoa(grpcserver.MaxEndedStreams), refusedMetric(reasonProtocol),
+		"MaxEndedStreams", strconv.Itoa(h2frame.MaxEndedStreams), refusedMetric(reasonProtocol),
 		"Ended streams of a connection that are known. The connection is closed after HEADERS of an older one, which RFC 9113 forbids, or which the client sent before 32 later streams ended.",
 	},
 	{
