@@ -35,6 +35,7 @@ type options struct {
 // figures are what is measured of one proxy; lists have one value for each round.
 type figures struct {
 	http1           map[int][]float64 // µs of CPU per request, by connections
+	http2           []float64         // µs of CPU per request of HTTP/2, which is HTTP/1 to the server
 	bulk            []float64         // Gb per CPU second
 	packets         float64           // per CPU second
 	loss            float64           // share of packets lost at 50 000 per second
@@ -46,7 +47,8 @@ type result struct {
 	HTTP1HAProxy float64            `json:"http1_vs_haproxy"`
 	HTTP1Nginx   float64            `json:"http1_vs_nginx"`
 	HTTP1Envoy   float64            `json:"http1_vs_envoy"`
-	HTTP2Envoy   *float64           `json:"http2_vs_envoy"`
+	HTTP2Envoy   float64            `json:"http2_vs_envoy"`
+	HTTP2HAProxy float64            `json:"http2_vs_haproxy"`
 	BulkHAProxy  float64            `json:"tcp_bulk_vs_haproxy"`
 	UDPPackets   float64            `json:"udp_pps_per_core"`
 	UDPLoss      float64            `json:"udp_loss_at_50k"`
@@ -68,7 +70,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "folder of anymesh-proxy and envoy")
 	flag.StringVar(&o.peers, "peers", ".cache/proxies", "folder of the unpacked packages of HAProxy and nginx")
-	flag.StringVar(&o.only, "only", "", "comma-separated parts: http1, bulk, udp, start; all if empty")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts: http1, http2, bulk, udp, start; all if empty")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the medians count")
 	flag.DurationVar(&o.each, "time", 2*time.Second, "time of each measurement")
 	flag.Parse()
@@ -127,11 +129,11 @@ func median(values []float64) float64 {
 
 func table(all map[string]*figures) {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "proxy\tHTTP/1 µs c=1\tc=64\tc=512\tTCP Gb/CPU-s\tUDP packets/CPU-s\tloss at 50k\tRSS MB\tready ms")
+	fmt.Fprintln(t, "proxy\tHTTP/1 µs c=1\tc=64\tc=512\tHTTP/2 µs 4x25\tTCP Gb/CPU-s\tUDP packets/CPU-s\tloss at 50k\tRSS MB\tready ms")
 	for _, name := range names {
 		f := all[name]
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.4f\t%.1f\t%.1f\n", name, median(f.http1[1]), median(f.http1[64]),
-			median(f.http1[512]), median(f.bulk), f.packets, f.loss, f.rss, f.readyMilli)
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.4f\t%.1f\t%.1f\n", name, median(f.http1[1]), median(f.http1[64]),
+			median(f.http1[512]), median(f.http2), median(f.bulk), f.packets, f.loss, f.rss, f.readyMilli)
 	}
 	_ = t.Flush() // errors of standard output are ignored
 }
@@ -142,6 +144,8 @@ func summary(all map[string]*figures) result {
 		UDPPackets: ours.packets, UDPLoss: ours.loss, RSS: ours.rss, Ready: ours.readyMilli,
 		BulkHAProxy: ratio(median(ours.bulk), median(all["haproxy"].bulk)), HTTP1: map[string]float64{},
 	}
+	r.HTTP2Envoy = ratio(median(ours.http2), median(all["envoy"].http2))
+	r.HTTP2HAProxy = ratio(median(ours.http2), median(all["haproxy"].http2))
 	for name, to := range map[string]*float64{"haproxy": &r.HTTP1HAProxy, "nginx": &r.HTTP1Nginx, "envoy": &r.HTTP1Envoy} {
 		*to = ratio(median(ours.http1[64]), median(all[name].http1[64]))
 	}

@@ -37,7 +37,7 @@ func measure(ctx context.Context, o options) (map[string]*figures, error) {
 	at := map[string]ports{}
 	for _, name := range names {
 		p := base
-		for _, port := range []*int{&p.http, &p.tcp, &p.udp} {
+		for _, port := range []*int{&p.http, &p.http2, &p.tcp, &p.udp} {
 			if *port, err = freePort(); err != nil {
 				return nil, err
 			}
@@ -67,6 +67,13 @@ func measure(ctx context.Context, o options) (map[string]*figures, error) {
 					return nil, fmt.Errorf("%s: %w\n%s", name, err, r.log.String())
 				}
 				f.http1[n] = append(f.http1[n], used.Seconds()*1e6/float64(count))
+			}
+			if wants("http2") && p.http2 != 0 {
+				used, count, err := r.during(func() (int64, error) { return streams(ctx, p.http2, o.each) })
+				if err != nil {
+					return nil, fmt.Errorf("%s: HTTP/2: %w\n%s", name, err, r.log.String())
+				}
+				f.http2 = append(f.http2, used.Seconds()*1e6/float64(count))
 			}
 			if wants("bulk") {
 				used, bytes, err := r.during(func() (int64, error) {

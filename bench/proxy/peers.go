@@ -13,7 +13,7 @@ const own = "anymesh-proxy"
 var names = []string{own, "haproxy", "nginx", "envoy"}
 
 // ports are those of the proxies and the servers.
-type ports struct{ http, httpServer, tcp, tcpServer, udp, udpServer int }
+type ports struct{ http, http2, httpServer, tcp, tcpServer, udp, udpServer int }
 
 // command returns the command of a proxy with the name of its configuration, and the configuration.
 func (o options) command(name string, p ports, dir string) (command, env []string, file, config string) {
@@ -34,6 +34,7 @@ defaults
 frontend h
   mode http
   bind 127.0.0.1:%d
+  bind 127.0.0.1:%d proto h2
   use_backend b if { path_beg /a }
 backend b
   mode http
@@ -45,7 +46,7 @@ listen t
   option splice-auto
   bind 127.0.0.1:%d
   server s 127.0.0.1:%d
-`, p.http, p.httpServer, p.tcp, p.tcpServer)
+`, p.http, p.http2, p.httpServer, p.tcp, p.tcpServer)
 	case "nginx":
 		file = filepath.Join(dir, "nginx.conf")
 		modules, _ := filepath.Glob(filepath.Join(o.peers, "usr/lib/nginx/modules/ngx_stream_module.so"))
@@ -67,6 +68,7 @@ http {
   upstream s { server 127.0.0.1:%d; keepalive 1024; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:%d;
+    listen 127.0.0.1:%d http2;
     location /a { proxy_pass http://s; proxy_http_version 1.1; proxy_set_header Connection ""; }
   }
 }
@@ -74,7 +76,7 @@ stream {
   server { listen 127.0.0.1:%d; proxy_pass 127.0.0.1:%d; }
   server { listen 127.0.0.1:%d udp; proxy_pass 127.0.0.1:%d; }
 }
-`, strings.Join(modules, ""), dir, p.httpServer, p.http, p.tcp, p.tcpServer, p.udp, p.udpServer)
+`, strings.Join(modules, ""), dir, p.httpServer, p.http, p.http2, p.tcp, p.tcpServer, p.udp, p.udpServer)
 	case "envoy":
 		file = filepath.Join(dir, "envoy.yaml")
 		return []string{
@@ -89,6 +91,11 @@ listeners:
   rules:
   - match: {op: starts, path: /HTTP/url/path, value: /a}
     action: {route: {destination: http, retry: {retry_on: connect-failure, num_retries: 2, timeout: 2000}}}
+- name: http2
+  spec: {protocol: HTTP, port: %d, address: 127.0.0.1}
+  rules:
+  - match: {op: starts, path: /HTTP/url/path, value: /a}
+    action: {route: {destination: http, retry: {retry_on: connect-failure, num_retries: 2, timeout: 2000}}}
 - name: tcp
   spec: {protocol: TCP, port: %d, address: 127.0.0.1}
   rules: [{action: {route: {destination: tcp}}}]
@@ -99,7 +106,7 @@ clusters:
 - {name: http, spec: {protocol: HTTP, port: %d}, endpoints: [{spec: {address: 127.0.0.1}}]}
 - {name: tcp, spec: {protocol: TCP, port: %d}, endpoints: [{spec: {address: 127.0.0.1}}]}
 - {name: udp, spec: {protocol: UDP, port: %d}, endpoints: [{spec: {address: 127.0.0.1}}]}
-`, p.http, p.tcp, p.udp, p.httpServer, p.tcpServer, p.udpServer)
+`, p.http, p.http2, p.tcp, p.udp, p.httpServer, p.tcpServer, p.udpServer)
 }
 
 // libraries are the folders of the libraries in the unpacked packages.
@@ -118,9 +125,8 @@ func envoyConfig(p ports) string {
       endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}]}]
 `, name, name, port)
 	}
-	return fmt.Sprintf(`
-static_resources:
-  listeners:
+	listener := func(port int) string {
+		return fmt.Sprintf(`
   - address: {socket_address: {address: 127.0.0.1, port_value: %d}}
     filter_chains:
     - filters:
@@ -128,6 +134,7 @@ static_resources:
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: h
+          codec_type: AUTO
           route_config:
             virtual_hosts:
             - name: all
@@ -138,10 +145,15 @@ static_resources:
           http_filters:
           - name: router
             typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
+`, port)
+	}
+	return fmt.Sprintf(`
+static_resources:
+  listeners:%s%s
   - address: {socket_address: {address: 127.0.0.1, port_value: %d}}
     filter_chains:
     - filters:
       - name: tcp
         typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: t, cluster: tcp}
-  clusters:%s%s`, p.http, p.tcp, cluster("http", p.httpServer), cluster("tcp", p.tcpServer))
+  clusters:%s%s`, listener(p.http), listener(p.http2), p.tcp, cluster("http", p.httpServer), cluster("tcp", p.tcpServer))
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/object"
 )
 
@@ -41,7 +42,7 @@ func (p *Proxy) addListener(l config.Listener, with config.RulesRef) error {
 // listen binds the socket of a listener.
 func (p *Proxy) listen(l config.Listener, rules *object.Slot[object.RuleList]) (*listener, error) {
 	ctx, cancel := context.WithCancel(p.ctx)
-	one := &listener{proxy: p, spec: l, ctx: ctx, cancel: cancel}
+	one := &listener{proxy: p, spec: l, ctx: ctx, cancel: cancel, streams: h2.Server{Limits: h2.DefaultLimits}}
 	one.rules.Store(rules)
 	if err := one.listen(); err != nil {
 		cancel()

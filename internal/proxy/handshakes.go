@@ -1,12 +1,15 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
 	"anymesh.dev/anymesh/internal/proxy/jsonsocket"
@@ -44,8 +47,17 @@ func (l *listener) jsonSocket(s session.Source, handle func(session.Source)) {
 
 // webSocket reads the request of a WebSocket client. It is answered when the session is connected.
 func (l *listener) webSocket(nc net.Conn, meta map[string]any, handle func(session.Source)) {
+	if h2.Chosen(nc) {
+		l.webSockets(nc, nil, meta, handle)
+		return
+	}
 	_ = nc.SetReadDeadline(time.Now().Add(handshakeTimeout)) // it fails if the connection is closed
 	request, shake, rest, refused := readUpgrade(nc)
+	if request == nil && h2.Begins(rest) && http2On(&l.spec.Spec) {
+		_ = nc.SetReadDeadline(time.Time{}) // as above
+		l.webSockets(nc, rest, meta, handle)
+		return
+	}
 	if request == nil {
 		if refused != nil {
 			answerError(nc, refused.Status, refused.Text)
@@ -68,7 +80,17 @@ func (l *listener) webSocket(nc net.Conn, meta map[string]any, handle func(sessi
 	})
 }
 
-// readUpgrade reads the request of a WebSocket client, and returns what was read after it.
+// webSockets serves the streams of an HTTP/2 connection. First is what was read before.
+func (l *listener) webSockets(nc net.Conn, first []byte, meta map[string]any, handle func(session.Source)) {
+	stop := context.AfterFunc(l.ctx, l.streams.Close)
+	defer stop()
+	l.streams.Serve(nc, first, func(s *h2.Stream) {
+		l.webSocket(s, config.Copy(meta).(map[string]any), handle)
+	})
+}
+
+// readUpgrade reads the request of a WebSocket client, and returns what was read after it; all that was read if it is no
+// request.
 func readUpgrade(nc net.Conn) (*http1.Request, websocket.Request, []byte, *http1.Error) {
 	request := new(http1.Request)
 	buffer := make([]byte, 0, 4096)
@@ -86,7 +108,7 @@ func readUpgrade(nc net.Conn) (*http1.Request, websocket.Request, []byte, *http1
 		if err != nil {
 			refused := (*http1.Error)(nil)
 			errors.As(err, &refused)
-			return nil, websocket.Request{}, nil, refused
+			return nil, websocket.Request{}, buffer, refused
 		}
 		if size == 0 {
 			continue

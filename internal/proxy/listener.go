@@ -13,6 +13,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/datagram"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
@@ -36,6 +37,7 @@ type listener struct {
 	accepted atomic.Uint64
 	http     *httpforward.Server // of an HTTP listener
 	udp      *datagram.Listener  // of a listener on UDP
+	streams  h2.Server           // of a WebSocket listener
 }
 
 // listen binds the socket and starts to accept.
@@ -45,7 +47,8 @@ func (l *listener) listen() error {
 	}
 	l.http = &httpforward.Server{
 		Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
-		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(),
+		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec),
+		Streams: h2.Server{Limits: h2.DefaultLimits},
 	}
 	err := l.acceptTCP(&l.spec.Spec, func(nc net.Conn, meta map[string]any) { l.http.Serve(nc, meta) })
 	if err != nil {
@@ -55,6 +58,9 @@ func (l *listener) listen() error {
 	return nil
 }
 
+// http2On reports whether an HTTP or WebSocket listener serves HTTP/2.
+func http2On(spec *config.ListenerSpec) bool { return spec.HTTP2 == nil || *spec.HTTP2 }
+
 // stop accepts nothing more. HTTP connections end after their requests; packets of a UDP session come with the socket,
 // so it ends.
 func (l *listener) stop() {
@@ -62,6 +68,7 @@ func (l *listener) stop() {
 	if l.http != nil {
 		l.http.Drain()
 	}
+	l.streams.Drain()
 }
 
 // accept accepts what becomes sessions, in any protocol but HTTP.
@@ -97,7 +104,11 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 	if spec.TLS == nil {
 		return l.listenStream("tcp", l.address(spec), func(nc net.Conn) { serve(nc, connMetadata("TCP", nc)) })
 	}
-	c, err := tlsfile.Server(spec.TLS)
+	var protocols []string
+	if spec.Protocol != config.TCP && http2On(spec) {
+		protocols = h2.Protocols
+	}
+	c, err := tlsfile.Server(spec.TLS, protocols)
 	if err != nil {
 		return err
 	}

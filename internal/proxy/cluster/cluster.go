@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 )
 
@@ -62,6 +63,8 @@ type Endpoint struct {
 	Weight int
 	// Address is host:port, or the path of a unix socket.
 	Address string
+	// Streams are the HTTP/2 connections to the endpoint.
+	Streams h2.Pool
 	// Active counts the sessions or requests that use the endpoint now.
 	Active atomic.Int64
 
@@ -172,6 +175,7 @@ func (e *Endpoint) Close() {
 	for _, c := range all {
 		_ = c.Close() // an idle connection
 	}
+	e.Streams.Close()
 }
 
 // Expire closes idle connections for which the function returns true.

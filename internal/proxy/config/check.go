@@ -12,8 +12,8 @@ import (
 
 // listenerFields are the fields of a listener's spec by protocol.
 var listenerFields = map[Protocol][]string{
-	HTTP:             {"port", "address", "tls"},
-	WebSocket:        {"port", "address", "tls"},
+	HTTP:             {"port", "address", "tls", "http2"},
+	WebSocket:        {"port", "address", "tls", "http2"},
 	TCP:              {"port", "address", "tls"},
 	UDP:              {"port", "address", "connect", "options"},
 	UnixDomainSocket: {"filename", "type"},
@@ -22,8 +22,8 @@ var listenerFields = map[Protocol][]string{
 
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
-	HTTP:             {"port", "bind", "tls"},
-	WebSocket:        {"port", "bind", "tls"},
+	HTTP:             {"port", "bind", "tls", "http2"},
+	WebSocket:        {"port", "bind", "tls", "http2"},
 	TCP:              {"port", "bind", "tls"},
 	UDP:              {"port", "bind"},
 	UnixDomainSocket: {"type"},

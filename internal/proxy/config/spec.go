@@ -42,6 +42,9 @@ type ListenerSpec struct {
 	Options *UDPOptions `json:"options,omitempty" alias:"option"`
 	// Transport is the listener below JSONSocket.
 	Transport *ListenerSpec `json:"transport,omitempty" alias:"transport_spec"`
+	// HTTP2 is false if the listener serves HTTP/1 only. By default it also serves HTTP/2: with TLS if the client asks for
+	// it (ALPN), without TLS if the client begins with it.
+	HTTP2 *bool `json:"http2,omitempty"`
 	// TLS makes the listener terminate TLS.
 	TLS *ListenerTLS `json:"tls,omitempty"`
 }
@@ -71,7 +74,7 @@ type ListenerTLS struct {
 	Key string `json:"key"`
 	// ClientCA is the path of the PEM file with CAs of client certificates, which are then required.
 	ClientCA string `json:"client_ca,omitempty"`
-	// ALPN are the protocols that are offered.
+	// ALPN are the protocols that are offered. Default: h2 and http/1.1 for HTTP and WebSocket.
 	ALPN []string `json:"alpn,omitempty"`
 }
 
@@ -98,6 +101,9 @@ type ClusterSpec struct {
 	Query string `json:"query,omitempty"`
 	// TokenFile is a file with the bearer token of L7mpController. Without it, only clients on this machine are served.
 	TokenFile string `json:"token_file,omitempty"`
+	// HTTP2 makes requests to the endpoints use HTTP/2, as gRPC needs it: with TLS if the endpoint agrees (ALPN), without
+	// TLS in any case.
+	HTTP2 bool `json:"http2,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`
 }
@@ -136,6 +142,6 @@ type ClusterTLS struct {
 	Certificate string `json:"certificate,omitempty"`
 	// Key is the path of the PEM file with its private key.
 	Key string `json:"key,omitempty"`
-	// ALPN are the protocols that are offered.
+	// ALPN are the protocols that are offered. Default: h2 and http/1.1 with http2.
 	ALPN []string `json:"alpn,omitempty"`
 }

@@ -14,6 +14,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/datagram"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/jsonsocket"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/pseudo"
@@ -89,7 +90,14 @@ func (c *Connector) jsonSocket(
 func (c *Connector) webSocket(
 	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
 ) (stream.Stream, error) {
-	nc, err := dial(ctx, spec, "tcp", e.Address)
+	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, "tcp", e.Address) }
+	var nc net.Conn
+	var err error
+	if spec.HTTP2 {
+		nc, _, err = e.Streams.Get(ctx, true, connect)
+	} else {
+		nc, err = connect(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +175,11 @@ func dial(ctx context.Context, spec *config.ClusterSpec, network, address string
 	if err != nil {
 		host = address
 	}
-	c, err := tlsfile.Client(spec.TLS, host)
+	var protocols []string
+	if spec.HTTP2 {
+		protocols = h2.Protocols
+	}
+	c, err := tlsfile.Client(spec.TLS, host, protocols)
 	if err != nil {
 		_ = nc.Close() // nothing was sent
 		return nil, fmt.Errorf("tls: %w", err)

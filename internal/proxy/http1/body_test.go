@@ -30,7 +30,7 @@ func read(text string, piece int) (data []byte, rest int, done bool, err error) 
 }
 
 func TestChunks(t *testing.T) {
-	const text = "3\r\nabc\r\n00A; ext=\"x\"\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\nNEXT"
+	const text = "3\r\nabc\r\n00A; ext=\"x\"\r\n0123456789\r\n0\r\nX-Trailer: x\r\n\r\nNEXT"
 	for piece := 1; piece <= len(text); piece++ {
 		data, rest, done, err := read(text, piece)
 		if string(data) != "abc0123456789" || !done || err != nil || rest < 4 && piece > 4 {
@@ -44,7 +44,7 @@ func TestRefusedChunks(t *testing.T) {
 		"3\nabc\r\n0\r\n\r\n", "3\r\nabc\n0\r\n\r\n", "3\r\nabcd\r\n0\r\n\r\n", "3\r\nabc0\r\n\r\n",
 		"\r\nabc", "0x3\r\nabc\r\n", "+3\r\nabc\r\n", "-3\r\nabc\r\n", " 3\r\nabc\r\n", "3 \r\nabc\r\n", "3\t\r\nabc\r\n", "g\r\n",
 		"1000000000000000\r\n", "3;\x00\r\nabc\r\n", "3;a\rb\r\nabc\r\n",
-		"0\r\nTrailer\r\n\r\n", "0\r\n X: y\r\n\r\n", "0\r\nX : y\r\n\r\n", "0\r\nX: y\n\r\n", "0\n\n", "0\r\n\n",
+		"0\r\nTrailer\r\n\r\n", "0\r\nContent-Length: 1\r\n\r\n", "0\r\nTRANSFER-ENCODING: chunked\r\n\r\n", "0\r\nHost: b\r\n\r\n", "0\r\n X: y\r\n\r\n", "0\r\nX : y\r\n\r\n", "0\r\nX: y\n\r\n", "0\n\n", "0\r\n\n",
 		"3;" + string(bytes.Repeat([]byte("x"), 1000)),
 		"0\r\nX: " + string(bytes.Repeat([]byte("x"), maxTrailer)),
 	} {

@@ -6,7 +6,7 @@ import "bytes"
 var (
 	errChunkSize    = &Error{400, "the size of a chunk is invalid"}
 	errChunkEnd     = &Error{400, "a chunk does not end with CR LF"}
-	errTrailer      = &Error{400, "a trailer is invalid"}
+	errTrailer      = &Error{400, "a trailer is invalid, or belongs into the head"}
 	errTrailerSize  = &Error{431, "the trailers are too long"}
 	errChunkExtSize = &Error{400, "the extension of a chunk is too long"}
 )
@@ -25,11 +25,14 @@ const (
 // maxChunkLine limits the line with the size of a chunk, maxTrailer all trailers, in bytes.
 const (
 	maxChunkLine = 256
-	maxTrailer   = 8 << 10
+	maxTrailer   = 32 << 10
 )
 
 // Chunks parses a body of chunks. It is ready after Reset.
 type Chunks struct {
+	// Trailer are the lines of the trailers so far, each with CR LF at its end.
+	Trailer []byte
+
 	state   chunkState
 	left    int64 // data of the current chunk
 	trailer int   // size of the trailers so far
@@ -42,7 +45,7 @@ func (c *Chunks) Reset() { *c = Chunks{} }
 func (c *Chunks) Done() bool { return c.state == done }
 
 // Next returns the next piece of data at the start of the input, and the size of the input that it used, which is 0 if
-// more input is needed. Extensions are checked and dropped. Trailers are checked and dropped, too.
+// more input is needed. Extensions are checked and dropped. Trailers are checked and kept.
 func (c *Chunks) Next(in []byte) (data []byte, used int, err error) {
 	for c.state != done && used < len(in) {
 		rest := in[used:]
@@ -100,9 +103,10 @@ func (c *Chunks) line(text []byte) error {
 			return nil
 		}
 		colon := bytes.IndexByte(text, ':')
-		if colon < 1 || !all(text[:colon], tokenByte) || !all(text[colon:], valueByte) {
+		if colon < 1 || !all(text[:colon], tokenByte) || !all(text[colon:], valueByte) || onlyInHead(text[:colon]) {
 			return errTrailer
 		}
+		c.Trailer = append(append(c.Trailer, text...), "\r\n"...)
 		return nil
 	}
 	size, extension, has := bytes.Cut(text, []byte{';'})

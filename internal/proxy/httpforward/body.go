@@ -97,7 +97,7 @@ func (c *conn) sendChunks(u *upstream) error {
 			out = appendChunk(out, data)
 		}
 		if chunks.Done() {
-			out = append(out, "0\r\n\r\n"...)
+			out = appendEnd(out, &chunks)
 		}
 		if len(out) > 0 {
 			if _, err := u.Write(out); err != nil {
@@ -122,6 +122,11 @@ func appendChunk(to, data []byte) []byte {
 	to = strconv.AppendInt(to, int64(len(data)), 16)
 	to = append(append(to, "\r\n"...), data...)
 	return append(to, "\r\n"...)
+}
+
+// appendEnd appends the last chunk with the trailers.
+func appendEnd(to []byte, chunks *http1.Chunks) []byte {
+	return append(append(append(to, "0\r\n"...), chunks.Trailer...), "\r\n"...)
 }
 
 // sendResponse sends the response to the client. The input of the endpoint is after the head.
@@ -208,7 +213,7 @@ func (c *conn) sendStream(in *reader, encode bool) error {
 		}
 		ended = ended || chunks.Done()
 		if ended && encode {
-			c.reply = append(c.reply, "0\r\n\r\n"...)
+			c.reply = appendEnd(c.reply, &chunks)
 		}
 		if len(c.reply) > 0 {
 			if _, err := c.client.Write(c.reply); err != nil {

@@ -1,12 +1,14 @@
 package httpforward
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
@@ -25,6 +27,8 @@ type conn struct {
 	raw    *rawconn.Conn // the client; nil if it is no plain socket
 	tcp    *net.TCPConn  // the client; nil if it has another protocol
 	base   map[string]any
+	stream bool // the client is a stream of HTTP/2
+	shared bool // a session may still refer to the connection
 
 	in   *[]byte // input; nil while there is none
 	r, w int     // the unread part of the input
@@ -69,10 +73,13 @@ func (c *conn) releaseInput() {
 	}
 }
 
-// serve serves requests until the connection ends.
-func (c *conn) serve() {
-	for {
+// serve serves requests until the connection ends. It returns what was read if the client begins with HTTP/2.
+func (c *conn) serve() (first []byte) {
+	for begun := false; ; begun = true {
 		if err := c.readHead(); err != nil {
+			if c.s.HTTP2 && !begun && !c.stream && c.in != nil && h2.Begins((*c.in)[c.r:c.w]) {
+				return bytes.Clone((*c.in)[c.r:c.w])
+			}
 			var refused *http1.Error
 			if errors.As(err, &refused) {
 				c.s.Stats.Requests.Add(1)
@@ -80,7 +87,7 @@ func (c *conn) serve() {
 				c.respond(refused.Status, refused.Text)
 				c.s.Stats.done(refused.Status, 0)
 			}
-			return
+			return nil
 		}
 		c.busy.Store(true)
 		begun := time.Now()
@@ -91,7 +98,7 @@ func (c *conn) serve() {
 		c.s.Stats.done(c.status, time.Since(begun))
 		c.busy.Store(false)
 		if !keep || c.request.Close || c.unread || c.s.draining.Load() {
-			return
+			return nil
 		}
 	}
 }

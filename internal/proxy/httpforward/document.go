@@ -25,7 +25,7 @@ func (c *conn) Lookup(p metadata.Path) metadata.Value {
 	case "method":
 		return leaf(p[2:], text(c.request.Method))
 	case "version":
-		return leaf(p[2:], version(c.request.Minor))
+		return leaf(p[2:], c.version())
 	case "headers":
 		if len(p) == 2 {
 			return metadata.Of(headers(&c.request))
@@ -63,6 +63,13 @@ func leaf(rest metadata.Path, s string) metadata.Value {
 	return metadata.Text(s)
 }
 
+func (c *conn) version() string {
+	if c.stream {
+		return "2.0"
+	}
+	return version(c.request.Minor)
+}
+
 func version(minor int) string {
 	if minor == 0 {
 		return "1.0"
@@ -89,7 +96,9 @@ func (c *conn) header(name string) (value string, has bool) {
 // Tree implements metadata.Document.
 func (c *conn) Tree() metadata.Tree {
 	root := config.Copy(c.base).(map[string]any)
-	root["HTTP"] = Metadata(&c.request)
+	head := Metadata(&c.request)
+	head["version"] = c.version()
+	root["HTTP"] = head
 	return metadata.Tree{Root: root}
 }
 

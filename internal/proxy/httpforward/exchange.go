@@ -39,6 +39,7 @@ func (c *conn) handOver(route *object.Route, rule *object.Rule, meta *metadata.T
 		}
 	}
 	c.limit(0) // the session has limits of its own
+	c.shared = true
 	c.s.Handler.Serve(x, route, rule, meta)
 	x.mu.Lock()
 	defer x.mu.Unlock()

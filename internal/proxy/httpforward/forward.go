@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
@@ -139,7 +140,7 @@ func (c *conn) try(a *attempt, head int) error {
 		e.Active.Add(-1)
 		leftover := len(in.unread()) > 0
 		in.release()
-		if u.closed || leftover {
+		if u.closed || leftover || u.stream {
 			_ = u.Close() // the response was read, or the endpoint is at fault
 			return
 		}
@@ -154,13 +155,13 @@ func (c *conn) try(a *attempt, head int) error {
 		}
 	} else if _, err := u.Write(c.out); err != nil {
 		u.closed = true
-		a.fresh = u.used && !a.once
+		a.fresh = u.used && !a.once || !fresh && errors.Is(err, h2.ErrNotProcessed)
 		return err
 	}
 	err = c.answer(&in)
 	if err != nil {
 		u.closed = true
-		a.fresh = u.used && !in.received && a.whole && !a.once && !fresh
+		a.fresh = !fresh && a.whole && (u.used && !in.received && !a.once || errors.Is(err, h2.ErrNotProcessed))
 		if a.body != nil {
 			c.unread = true
 			select {

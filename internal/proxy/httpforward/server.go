@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
@@ -43,7 +44,9 @@ type Server struct {
 	Dialer   Dialer
 	Limits   http1.Limits
 	Timeouts Timeouts
-	Stats    Stats
+	// HTTP2 tells that connections may have HTTP/2.
+	HTTP2 bool
+	Stats Stats
 	// Done is closed at the end of the server.
 	Done <-chan struct{}
 
@@ -52,15 +55,55 @@ type Server struct {
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
+
+	// Streams serves the connections with HTTP/2.
+	Streams h2.Server
 }
 
 // Serve serves a connection until its end. The base is the metadata of the connection.
 func (s *Server) Serve(nc net.Conn, base map[string]any) {
+	if s.HTTP2 && h2.Chosen(nc) {
+		s.serveStreams(nc, nil, base)
+		return
+	}
 	c := &conn{s: s, client: nc, base: base}
 	if raw, is := rawconn.New(nc); is {
 		c.raw, c.client = raw, raw
 	}
 	c.tcp, _ = nc.(*net.TCPConn)
+	if first := s.run(c); first != nil {
+		s.serveStreams(nc, first, base)
+	}
+}
+
+// serveStreams serves the streams of an HTTP/2 connection. First is what was read before.
+func (s *Server) serveStreams(nc net.Conn, first []byte, base map[string]any) {
+	s.Streams.Serve(nc, first, func(stream *h2.Stream) {
+		c := streamConns.Get().(*conn)
+		c.s, c.client, c.base, c.stream = s, stream, base, true
+		stream.OnGone(func() { s.gone(c, stream) })
+		s.run(c)
+		if !c.shared {
+			c.client, c.base = nil, nil
+			streamConns.Put(c)
+		}
+	})
+}
+
+// gone interrupts the request of a stream that has ended, unless its connection serves another one now.
+func (s *Server) gone(c *conn, stream *h2.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, is := s.conns[c]; is && c.client == stream {
+		c.interrupt()
+	}
+}
+
+// streamConns are connections for streams. Those that sessions have used are not used again.
+var streamConns = sync.Pool{New: func() any { return new(conn) }}
+
+// run serves requests until the connection ends. It returns what was read if the connection has HTTP/2.
+func (s *Server) run(c *conn) (first []byte) {
 	s.mu.Lock()
 	if s.conns == nil {
 		s.conns = map[*conn]struct{}{}
@@ -71,11 +114,13 @@ func (s *Server) Serve(nc net.Conn, base map[string]any) {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
-		_ = c.client.Close() // all was written
+		if first == nil {
+			_ = c.client.Close() // all was written
+		}
 		c.sending.Wait()
 		c.releaseInput()
 	}()
-	c.serve()
+	return c.serve()
 }
 
 // Run closes connections whose time is over, until the context ends. Then it closes all.
@@ -86,6 +131,7 @@ func (s *Server) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			s.each(func(c *conn) { c.interrupt() })
+			s.Streams.Close()
 			return
 		case <-tick.C:
 		}
@@ -102,17 +148,18 @@ func (s *Server) Run(ctx context.Context) {
 func (s *Server) Drain() {
 	s.draining.Store(true)
 	s.each(func(c *conn) {
-		if !c.busy.Load() {
+		if !c.busy.Load() && !c.stream {
 			c.interrupt()
 		}
 	})
+	s.Streams.Drain()
 }
 
 // Connections returns the number of open connections of clients.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.conns)
+	return len(s.conns) + s.Streams.Connections()
 }
 
 func (s *Server) each(do func(*conn)) {

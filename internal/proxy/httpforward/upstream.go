@@ -14,6 +14,7 @@ type upstream struct {
 	raw    *rawconn.Conn // nil if it is no plain socket
 	tcp    *net.TCPConn  // nil if it has another protocol
 	used   bool          // it served a request before
+	stream bool          // of HTTP/2, for one request
 	closed bool          // used by the goroutine that serves the client
 }
 
@@ -37,11 +38,19 @@ func (c *conn) connect(a *attempt, e *cluster.Endpoint, fresh bool) (*upstream, 
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	nc, err := c.s.Dialer.Dial(ctx, a.dest, e, a.doc)
+	dial := func(ctx context.Context) (net.Conn, error) { return c.s.Dialer.Dial(ctx, a.dest, e, a.doc) }
+	var nc net.Conn
+	var err error
+	plain := true
+	if a.dest.Spec.HTTP2 {
+		nc, plain, err = e.Streams.Get(ctx, c.wantsTunnel(), dial)
+	} else {
+		nc, err = dial(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{Conn: nc}
+	u := &upstream{Conn: nc, stream: !plain}
 	if raw, is := rawconn.New(nc); is {
 		u.raw, u.Conn = raw, raw
 	}

@@ -195,6 +195,9 @@ func (c *conn) fail(status int, content string) bool {
 
 // respond sends a response of the proxy.
 func (c *conn) respond(status int, content string) bool {
+	if c.stream && isGRPC(&c.request) {
+		return c.respondGRPC(status, content)
+	}
 	body := ErrorBody(status, content)
 	c.status, c.started = status, true
 	c.statusLine(status, http.StatusText(status))

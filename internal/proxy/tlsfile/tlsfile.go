@@ -62,8 +62,11 @@ func pool(name string) (*x509.CertPool, error) {
 	return p, nil
 }
 
-// Server returns the configuration of a listener.
-func Server(spec *config.ListenerTLS) (*tls.Config, error) {
+// Server returns the configuration of a listener. Protocols are offered if the listener names none.
+func Server(spec *config.ListenerTLS, protocols []string) (*tls.Config, error) {
+	if len(spec.ALPN) > 0 {
+		protocols = spec.ALPN
+	}
 	certificates, cas := new(parsed[tls.Certificate]), new(parsed[x509.CertPool])
 	certificate := func() (*tls.Certificate, error) {
 		return certificates.get(func() (*tls.Certificate, error) {
@@ -72,7 +75,7 @@ func Server(spec *config.ListenerTLS) (*tls.Config, error) {
 		}, spec.Certificate, spec.Key)
 	}
 	c := &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: spec.ALPN,
+		MinVersion: tls.VersionTLS12, NextProtos: protocols,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
 	}
 	if _, err := certificate(); err != nil {
@@ -98,9 +101,13 @@ func Server(spec *config.ListenerTLS) (*tls.Config, error) {
 	return c, nil
 }
 
-// Client returns the configuration of a connection to a host. Files are read for each connection.
-func Client(spec *config.ClusterTLS, host string) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: spec.ALPN, ServerName: spec.ServerName}
+// Client returns the configuration of a connection to a host. Files are read for each connection. Protocols are offered
+// if the cluster names none.
+func Client(spec *config.ClusterTLS, host string, protocols []string) (*tls.Config, error) {
+	if len(spec.ALPN) > 0 {
+		protocols = spec.ALPN
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, ServerName: spec.ServerName}
 	if c.ServerName == "" {
 		c.ServerName = host
 	}
