@@ -1,6 +1,7 @@
 package h2frame
 
 import (
+	"net/http"
 	"strconv"
 
 	"golang.org/x/net/http2"
@@ -30,7 +31,7 @@ func ReadRequest(f *http2.MetaHeadersFrame) (Request, error) {
 		Fields: f.RegularFields(),
 	}
 	malformed := http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
-	plain := r.Method == "CONNECT" && r.Protocol == "" // has neither scheme nor path
+	plain := r.Method == http.MethodConnect && r.Protocol == "" // has neither scheme nor path
 	if r.Method == "" || !plain && (r.Scheme == "" || r.Path == "") || f.PseudoValue("status") != "" {
 		return r, malformed
 	}

@@ -19,10 +19,11 @@ import (
 // Calls of gRPC pass: one answer, a stream of answers, errors with their text, and trailers. A cluster without a server
 // is unavailable, a method without a route is not implemented.
 func TestGRPC(t *testing.T) {
-	s := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+	trailers := func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-trailer", "t", "x-bin", "\x00\xff"))
 		return h(ctx, r)
-	}))
+	}
+	s := grpc.NewServer(grpc.UnaryInterceptor(trailers))
 	serving := health.NewServer()
 	grpc_health_v1.RegisterHealthServer(s, serving)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,7 +68,8 @@ listeners:
 		t.Fatal(err)
 	}
 	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{
-		grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN, grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING,
+		grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN, grpc_health_v1.HealthCheckResponse_SERVING,
+		grpc_health_v1.HealthCheckResponse_NOT_SERVING,
 	} {
 		if got, err := watch.Recv(); err != nil || got.Status != want {
 			t.Fatalf("got %v, error %v, want %v", got, err, want)

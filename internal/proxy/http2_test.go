@@ -27,9 +27,10 @@ func http2Server(t testing.TB, h http.HandlerFunc) string {
 
 // http2Client returns a client that uses HTTP/2 without TLS.
 func http2Client(t testing.TB) *http.Client {
-	transport := &http2.Transport{AllowHTTP: true, DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
+	connect := func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
-	}}
+	}
+	transport := &http2.Transport{AllowHTTP: true, DialTLSContext: connect}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Timeout: patience, Transport: transport}
 }
@@ -169,7 +170,8 @@ func TestHTTP2TLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, up := range []string{"HTTP/2.0", "HTTP/1.1"} {
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }))
+		answer := func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }
+		s := httptest.NewUnstartedServer(http.HandlerFunc(answer))
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 		s.EnableHTTP2 = up == "HTTP/2.0"
 		s.StartTLS()

@@ -22,8 +22,9 @@ func TestFrameInput(t *testing.T) {
 		}
 		frames = append(frames, frame)
 	}
-	headers := append(h2frame.AppendHeader(nil, http2.FrameHeaders, 0, 1, h2frame.MaxSize), make([]byte, h2frame.MaxSize)...)
-	headers = append(headers, h2frame.AppendHeader(nil, http2.FrameContinuation, http2.FlagContinuationEndHeaders, 1, 1)...)
+	headers := h2frame.AppendHeader(nil, http2.FrameHeaders, 0, 1, h2frame.MaxSize)
+	headers = append(headers, make([]byte, h2frame.MaxSize)...)
+	headers = h2frame.AppendHeader(headers, http2.FrameContinuation, http2.FlagContinuationEndHeaders, 1, 1)
 	frames = append(frames, append(headers, 1)) // longer than a frameBuffer
 	for _, most := range []int{1, 2, 10, 1000, h2frame.MaxSize, 3 * h2frame.MaxSize} {
 		var input frameInput

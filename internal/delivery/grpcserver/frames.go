@@ -49,6 +49,9 @@ func nextFrame(b []byte) (frame []byte, need int, err error) {
 // hpackStatus200 is the index of ":status: 200" in the static table of HPACK (RFC 7541, appendix A).
 const hpackStatus200 = 0x88
 
+// lastHeaders are the flags of HEADERS that end a stream.
+const lastHeaders = http2.FlagHeadersEndHeaders | http2.FlagHeadersEndStream
+
 // responseHeaders is the encoded header block of every response.
 var responseHeaders = h2frame.AppendField([]byte{hpackStatus200}, "content-type", "application/grpc")
 
@@ -68,7 +71,7 @@ func appendTrailers(b []byte, stream uint32, end *status.Status, headers bool) [
 	if text := end.Message(); text != "" {
 		block = h2frame.AppendField(block, "grpc-message", encodeStatusMessage(text))
 	}
-	b = h2frame.AppendHeader(b, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, len(block))
+	b = h2frame.AppendHeader(b, http2.FrameHeaders, lastHeaders, stream, len(block))
 	return append(b, block...)
 }
 
@@ -78,7 +81,7 @@ func appendHTTPError(b []byte, stream uint32, httpStatus int, end *status.Status
 	block = h2frame.AppendField(block, "content-type", "application/grpc")
 	block = h2frame.AppendField(block, "grpc-status", strconv.Itoa(int(end.Code())))
 	block = h2frame.AppendField(block, "grpc-message", encodeStatusMessage(end.Message()))
-	b = h2frame.AppendHeader(b, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, len(block))
+	b = h2frame.AppendHeader(b, http2.FrameHeaders, lastHeaders, stream, len(block))
 	return append(b, block...)
 }
 

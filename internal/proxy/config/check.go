@@ -195,6 +195,29 @@ func (r *Retry) check(map[string]bool) error {
 	if t := r.Pause(); t < 0 || r.Timeout != nil && *r.Timeout > 1e9 {
 		return errors.New("timeout: must be from 0 to 1000000000 milliseconds")
 	}
+	if r.Backoff != nil && !isTime(*r.Backoff) {
+		return errors.New("backoff: must be from 0 to 1000000000 milliseconds")
+	}
+	for _, s := range r.Statuses {
+		if s < 400 || s > 599 {
+			return fmt.Errorf("statuses: must be from 400 to 599, one is %d", s)
+		}
+	}
+	for _, s := range r.GRPCStatuses {
+		if s < 1 || s > 16 {
+			return fmt.Errorf("grpc_statuses: must be from 1 to 16, one is %d", s)
+		}
+	}
+	return nil
+}
+
+// isTime reports whether a number of milliseconds is allowed.
+func isTime(t int) bool { return t >= 0 && t <= 1e9 }
+
+func (t *Timeouts) check(map[string]bool) error {
+	if !isTime(t.Request) || !isTime(t.Attempt) || t.Idle != nil && !isTime(*t.Idle) {
+		return errors.New("request: request, attempt and idle must be from 0 to 1000000000 milliseconds")
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"time"
 )
 
@@ -139,8 +140,20 @@ type Route struct {
 	Ingress []ClusterRef `json:"ingress,omitempty"`
 	// Egress are clusters that data passes through on the way back.
 	Egress []ClusterRef `json:"egress,omitempty"`
-	// Retry says when a connection is tried again.
+	// Retry says when a connection or a request is tried again.
 	Retry Retry `json:"retry,omitzero"`
+	// Timeouts limit requests and sessions.
+	Timeouts Timeouts `json:"timeouts,omitzero"`
+}
+
+// Timeouts limit requests and sessions, in milliseconds, from 0 to 1000000000; 0 is no limit.
+type Timeouts struct {
+	// Request limits an HTTP request from its head to the end of its response, over all attempts. Default: 0.
+	Request int `json:"request,omitempty"`
+	// Attempt limits one attempt of an HTTP request, to the head of the response. Default: 0.
+	Attempt int `json:"attempt,omitempty"`
+	// Idle ends an HTTP request or a session in which nothing moves. Default: 300000 for HTTP requests, 0 for sessions.
+	Idle *int `json:"idle,omitempty"`
 }
 
 // Retry says when and how often a connection of a session is tried again.
@@ -149,8 +162,16 @@ type Retry struct {
 	RetryOn RetryOn `json:"retry_on,omitempty"`
 	// NumRetries is the number of retries after the first attempt, from 0 to 1000000. Default: 1.
 	NumRetries *int `json:"num_retries,omitempty"`
-	// Timeout limits an attempt, and is the pause before the next one, in milliseconds. Default: 2000.
+	// Timeout limits an attempt to connect, and is the pause before the next one, in milliseconds. Default: 2000.
 	Timeout *int `json:"timeout,omitempty"`
+	// Backoff replaces the pause: it is the first one, in milliseconds. Each further one is twice as long, up to ten times
+	// the first. A random part of up to a half is subtracted.
+	Backoff *int `json:"backoff,omitempty"`
+	// Statuses are those of HTTP responses after which a request is sent again, whatever retry_on and the method are. Only
+	// requests of up to 16 KiB are sent again.
+	Statuses []int `json:"statuses,omitempty"`
+	// GRPCStatuses are those of gRPC, of calls that fail without a message, as statuses.
+	GRPCStatuses []int `json:"grpc_statuses,omitempty"`
 }
 
 // RetryOn is the condition of a retry.
@@ -184,6 +205,16 @@ func (r Retry) Pause() time.Duration {
 		return 2 * time.Second
 	}
 	return time.Duration(*r.Timeout) * time.Millisecond
+}
+
+// Wait returns the pause before a further attempt, which are counted from 1.
+func (r Retry) Wait(attempt int) time.Duration {
+	if r.Backoff == nil {
+		return r.Pause()
+	}
+	first := time.Duration(*r.Backoff) * time.Millisecond
+	longest := min(first<<min(attempt-1, 4), 10*first)
+	return longest - time.Duration(rand.Float64()*float64(longest)/2)
 }
 
 // Policy is a way to choose an endpoint.

@@ -3,6 +3,7 @@ package h2
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ func valid(r *h2frame.Request) bool {
 			}
 		}
 	}
-	return r.Protocol == "" || r.Method == "CONNECT"
+	return r.Protocol == "" || r.Method == http.MethodConnect
 }
 
 // requestText makes the head the text.
@@ -96,7 +97,7 @@ func (s *Stream) requestText(r *h2frame.Request, ended bool) {
 	switch {
 	case r.Protocol == "websocket":
 		method, s.tunnel = "GET", true
-	case r.Method == "CONNECT":
+	case r.Method == http.MethodConnect:
 		target = r.Authority
 	}
 	if target == "" {

@@ -98,7 +98,7 @@ func (s *Stream) sendResponse(text []byte) (int, error) {
 	}
 	c.field(":status", strconv.Itoa(status))
 	for i := range r.Fields {
-		if f := &r.Fields[i]; !f.Hop && !(upgraded && http1.Is(f.Name, "sec-websocket-accept")) {
+		if f := &r.Fields[i]; !f.Hop && (!upgraded || !http1.Is(f.Name, "sec-websocket-accept")) {
 			c.field(c.name(f.Name), string(f.Value))
 		}
 	}

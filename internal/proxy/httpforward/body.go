@@ -52,7 +52,7 @@ func (c *conn) sendBody(u *upstream) error {
 		if left == 0 {
 			return nil
 		}
-		c.limit(c.s.Timeouts.Stall)
+		c.limit(c.stall)
 		if left >= spliceSize && c.tcp != nil && u.tcp != nil {
 			n, err := moveTCP(u.tcp, c.tcp, min(left, spliceStep))
 			if left -= n; err != nil {
@@ -107,7 +107,7 @@ func (c *conn) sendChunks(u *upstream) error {
 		if chunks.Done() {
 			return nil
 		}
-		c.limit(c.s.Timeouts.Stall)
+		c.limit(c.stall)
 		if err := c.readMore(); err != nil {
 			return errClient
 		}
@@ -175,7 +175,7 @@ func (c *conn) sendSized(in *reader) error {
 		if left == 0 {
 			return nil
 		}
-		c.limit(c.s.Timeouts.Stall)
+		c.limit(c.stall)
 		if left >= spliceSize && c.tcp != nil && in.tcp != nil && len(in.unread()) == 0 {
 			n, err := moveTCP(c.tcp, in.tcp, min(left, spliceStep))
 			if left -= n; err != nil || n == 0 {
@@ -225,7 +225,7 @@ func (c *conn) sendStream(in *reader, encode bool) error {
 			in.closed = in.closed || !c.response.Chunked
 			return nil
 		}
-		c.limit(c.s.Timeouts.Stall)
+		c.limit(c.stall)
 		if err := in.fill(); errors.Is(err, io.EOF) && !c.response.Chunked {
 			ended = true
 		} else if err != nil {

@@ -43,7 +43,8 @@ type conn struct {
 	started  bool
 	unread   bool // the body of the request was not read to its end
 
-	until    atomic.Int64 // when the phase must end, in seconds of the server's clock; 0: never
+	stall    time.Duration // the limit of the time without progress
+	until    atomic.Int64  // when the phase must end, in seconds of the server's clock; 0: never
 	busy     atomic.Bool
 	upstream atomic.Pointer[upstream]
 }
@@ -93,7 +94,8 @@ func (c *conn) serve() (first []byte) {
 		begun := time.Now()
 		c.s.Stats.Requests.Add(1)
 		c.status, c.started, c.unread = 0, false, false
-		c.limit(c.s.Timeouts.Stall)
+		c.stall = c.s.Timeouts.Stall
+		c.limit(c.stall)
 		keep := c.handle()
 		c.s.Stats.done(c.status, time.Since(begun))
 		c.busy.Store(false)
@@ -163,6 +165,10 @@ func (c *conn) handle() bool {
 	route, rule, err := object.Lookup(c.s.Rules(), c)
 	if err != nil {
 		return c.fail(404, err.Error())
+	}
+	if idle := route.Timeouts.Idle; idle != nil {
+		c.stall = time.Duration(*idle) * time.Millisecond
+		c.limit(c.stall)
 	}
 	var meta *metadata.Tree
 	if len(rule.Rewrite) > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
@@ -27,6 +28,8 @@ type attempt struct {
 	fresh bool
 	tried []*cluster.Endpoint
 	sent  bool // a part of the request was sent
+	last  bool // there is no further attempt
+	limit *deadline
 	body  chan error
 }
 
@@ -48,8 +51,11 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		c.r += int(c.request.Length)
 	}
 	dest.Sessions.Add(1)
+	a.limit = c.deadline(route.Timeouts.Request)
+	defer a.limit.stop()
 	retries := 0
 	for {
+		a.last = retries >= route.Retry.Retries()
 		err := c.try(a, head)
 		if err == nil {
 			return true
@@ -57,25 +63,36 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		if c.started || errors.Is(err, errClient) {
 			return false
 		}
+		if a.limit.isOver() {
+			dest.Failed.Add(1)
+			return c.fail(504, "the request takes longer than the timeout of its route")
+		}
 		if a.fresh {
 			continue // the endpoint had closed an idle connection; this is no failure of the endpoint
 		}
-		if retries >= route.Retry.Retries() || !a.mayRetry() {
+		if a.last || !a.mayRetry(err) {
 			dest.Failed.Add(1)
 			return c.fail(statusOf(err), err.Error())
 		}
 		retries++
 		c.s.Stats.Retries.Add(1)
-		if len(a.tried) >= len(dest.Endpoints()) && !c.pause(route.Retry.Pause()) {
+		if len(a.tried) >= len(dest.Endpoints()) && !c.pause(a.limit.within(route.Retry.Wait(retries))) {
 			return false
 		}
 	}
 }
 
 // mayRetry reports whether the route allows another attempt in the current state.
-func (a *attempt) mayRetry() bool {
+func (a *attempt) mayRetry(err error) bool {
 	if !a.sent {
 		return a.route.Retry.Connect()
+	}
+	again := (*statusError)(nil)
+	switch {
+	case errors.As(err, &again):
+		return true
+	case errors.Is(err, errAttempt) && a.whole && slices.Contains(a.route.Retry.Statuses, 504):
+		return true
 	}
 	return a.route.Retry.Disconnect() && a.whole && !a.once
 }
@@ -111,7 +128,7 @@ func statusOf(err error) int {
 		return 400
 	case errors.Is(err, cluster.ErrNoEndpoint):
 		return 503
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errAttempt):
 		return 504
 	}
 	return 502
@@ -148,6 +165,8 @@ func (c *conn) try(a *attempt, head int) error {
 		e.Put(u)
 	}()
 	a.sent = true
+	limit := c.deadline(a.route.Timeouts.Attempt)
+	defer limit.stop()
 	if !a.whole {
 		if err := c.startBody(a, u, head); err != nil {
 			u.closed = true
@@ -158,10 +177,13 @@ func (c *conn) try(a *attempt, head int) error {
 		a.fresh = u.used && !a.once || !fresh && errors.Is(err, h2.ErrNotProcessed)
 		return err
 	}
-	err = c.answer(&in)
+	err = c.answer(a, &in, limit)
+	if err != nil && limit.isOver() && !c.started {
+		err = errAttempt
+	}
 	if err != nil {
 		u.closed = true
-		a.fresh = !fresh && a.whole && (u.used && !in.received && !a.once || errors.Is(err, h2.ErrNotProcessed))
+		a.fresh = !fresh && a.whole && !limit.isOver() && (u.used && !in.received && !a.once || errors.Is(err, h2.ErrNotProcessed))
 		if a.body != nil {
 			c.unread = true
 			select {
@@ -194,7 +216,7 @@ func (c *conn) bodySent(a *attempt) bool {
 }
 
 // answer reads the response and sends it to the client.
-func (c *conn) answer(in *reader) error {
+func (c *conn) answer(a *attempt, in *reader, limit *deadline) error {
 	for interim := 0; ; interim++ {
 		if err := c.readResponse(in); err != nil {
 			return err
@@ -216,6 +238,10 @@ func (c *conn) answer(in *reader) error {
 		if _, err := c.client.Write(c.reply); err != nil {
 			return errClient
 		}
+	}
+	limit.stop()
+	if err := c.again(a); err != nil {
+		return err
 	}
 	return c.sendResponse(in)
 }

@@ -33,7 +33,7 @@ func (c *conn) connect(a *attempt, e *cluster.Endpoint, fresh bool) (*upstream, 
 		return idle, nil
 	}
 	ctx := context.Background()
-	if timeout := a.route.Retry.Pause(); timeout > 0 {
+	if timeout := a.limit.within(a.route.Retry.Pause()); timeout > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()

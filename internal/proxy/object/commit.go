@@ -17,7 +17,10 @@ func (p *plan) commit() {
 		p.commitCluster(c)
 	}
 	for _, r := range p.routes {
-		built := &Route{Name: r.name, Auto: r.auto, Retry: r.spec.retry, Destination: s.clusters.use(r.spec.destination)}
+		built := &Route{
+			Name: r.name, Auto: r.auto, Retry: r.spec.retry, Timeouts: r.spec.timeouts,
+			Destination: s.clusters.use(r.spec.destination),
+		}
 		for _, name := range r.spec.ingress {
 			built.Ingress = append(built.Ingress, s.clusters.use(name))
 		}
@@ -77,7 +80,8 @@ func (p *plan) commitCluster(c newObject[config.Cluster]) {
 	for _, spec := range c.spec.Endpoints {
 		i := slices.IndexFunc(old, func(e *cluster.Endpoint) bool {
 			return e.Spec == spec.Spec && e.Weight == spec.EffectiveWeight() && before.Spec.Port == c.spec.Spec.Port &&
-				before.Spec.HTTP2 == c.spec.Spec.HTTP2 && before.Spec.TLS == nil && (e.Name == spec.Name || e.Auto && spec.Name == "")
+				before.Spec.HTTP2 == c.spec.Spec.HTTP2 &&
+				before.Spec.TLS == nil && (e.Name == spec.Name || e.Auto && spec.Name == "")
 		})
 		if i < 0 {
 			all = append(all, p.endpoint(built, spec))

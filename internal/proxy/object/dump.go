@@ -183,12 +183,26 @@ func routeDump(recursive bool) func(*Route) Object {
 		if on == "" {
 			on = config.RetryNever
 		}
-		return Object{
+		retry := Object{"retry_on": on, "num_retries": r.Retry.Retries(), "timeout": r.Retry.Pause().Milliseconds()}
+		if r.Retry.Backoff != nil {
+			retry["backoff"] = *r.Retry.Backoff
+		}
+		if len(r.Retry.Statuses) > 0 {
+			retry["statuses"] = r.Retry.Statuses
+		}
+		if len(r.Retry.GRPCStatuses) > 0 {
+			retry["grpc_statuses"] = r.Retry.GRPCStatuses
+		}
+		out := Object{
 			"name": r.Name, "destination": reference(r.Destination, recursive, clusterDump(recursive)),
 			"ingress": references(r.Ingress, recursive, clusterDump(recursive)),
 			"egress":  references(r.Egress, recursive, clusterDump(recursive)),
-			"retry":   Object{"retry_on": on, "num_retries": r.Retry.Retries(), "timeout": r.Retry.Pause().Milliseconds()},
+			"retry":   retry,
 		}
+		if r.Timeouts != (config.Timeouts{}) {
+			out["timeouts"] = r.Timeouts
+		}
+		return out
 	}
 }
 

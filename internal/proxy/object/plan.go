@@ -47,6 +47,7 @@ type routeSpec struct {
 	destination     string
 	ingress, egress []string
 	retry           config.Retry
+	timeouts        config.Timeouts
 }
 
 func (s *Store) plan() *plan {
@@ -155,7 +156,7 @@ func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 	if p.hasRoute(name) {
 		return duplicate(classRoute, name)
 	}
-	spec := routeSpec{retry: r.Retry}
+	spec := routeSpec{retry: r.Retry, timeouts: r.Timeouts}
 	if spec.destination, err = p.addClusterRef(name, "Cluster", r.Destination); err != nil {
 		return fmt.Errorf("destination: %w", err)
 	}

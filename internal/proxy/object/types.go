@@ -37,6 +37,7 @@ type Route struct {
 	Destination     *Slot[cluster.Cluster]
 	Ingress, Egress []*Slot[cluster.Cluster]
 	Retry           config.Retry
+	Timeouts        config.Timeouts
 }
 
 // Store holds all objects. Reading of sessions takes no lock.

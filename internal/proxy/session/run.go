@@ -122,6 +122,9 @@ func (s *Session) move(ctx context.Context) error {
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, s.closeAll)
 	defer stop()
+	if idle := s.route.Timeouts.Idle; idle != nil && *idle > 0 {
+		go s.endIdle(ctx, cancel, time.Duration(*idle)*time.Millisecond)
+	}
 	chain := []*stage{s.source}
 	for _, g := range s.stages[1:] {
 		if g.role == roleIngress {
@@ -158,6 +161,9 @@ func (s *Session) move(ctx context.Context) error {
 // pump moves data from one stage to the next one, and then tells that one that no more data comes.
 func (s *Session) pump(ctx context.Context, to, from *stage) error {
 	count := func(bytes int) {
+		if bytes == 0 && !from.side().Messages() {
+			return
+		}
 		s.moved.Add(1)
 		from.count(bytes, false)
 		to.count(bytes, true)
@@ -173,6 +179,42 @@ func (s *Session) pump(ctx context.Context, to, from *stage) error {
 		return io.EOF // the client cannot learn that nothing comes any more, but its next message starts a session
 	}
 	return s.awaitIdle(ctx)
+}
+
+// errIdle is the error of a session in which nothing moves.
+var errIdle = errors.New("nothing has moved within the idle timeout of the route")
+
+// endIdle ends the session when nothing has moved for a time.
+func (s *Session) endIdle(ctx context.Context, end context.CancelCauseFunc, idle time.Duration) {
+	const checks = 4
+	tick := time.NewTicker(max(idle/checks, time.Millisecond))
+	defer tick.Stop()
+	for before, same := s.moved.Load(), 0; same < checks; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.count()
+		if now := s.moved.Load(); now != before {
+			before, same = now, 0
+		} else {
+			same++
+		}
+	}
+	end(errIdle)
+}
+
+// count makes streams that the kernel moves count what has moved.
+func (s *Session) count() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stream.Count(s.source.stream)
+	for _, g := range s.stages {
+		if g.stream != nil {
+			stream.Count(g.stream)
+		}
+	}
 }
 
 // awaitIdle returns when no data moved for a while.

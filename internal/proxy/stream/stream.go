@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"time"
 )
 
 // MaxMessage is the maximum size of a message in bytes.
@@ -114,9 +116,21 @@ func splice(to, from *net.TCPConn, count func(int)) error {
 		// A call moves what is there, up to this size, so that counters are current.
 		n, err := to.ReadFrom(io.LimitReader(from, 16<<20))
 		count(int(n))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if err = from.SetReadDeadline(time.Time{}); err == nil {
+				continue // Count was called
+			}
+		}
 		if err != nil || n < 16<<20 {
 			return err
 		}
+	}
+}
+
+// Count makes a copy from a stream that the kernel moves count what has moved until now.
+func Count(s Stream) {
+	if tcp := tcpOf(s); tcp != nil {
+		_ = tcp.SetReadDeadline(time.Unix(1, 0)) // it fails if the connection is closed
 	}
 }
 
