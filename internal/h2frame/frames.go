@@ -10,11 +10,11 @@ import (
 const (
 	// HeaderLen is the length of the header of a frame.
 	HeaderLen = 9
-	// MaxSize is the frame size that every endpoint accepts (RFC 9113, 4.2).
-	MaxSize = 16 << 10
-	// InitialWindow is the initial flow-control window (RFC 9113, 6.9.2), MaxWindow the largest.
+	// FrameSize is the frame size that every endpoint accepts (RFC 9113, 4.2).
+	FrameSize = 16 << 10
+	// InitialWindow is the initial flow-control window (RFC 9113, 6.9.2), LargestWindow the largest.
 	InitialWindow = 1<<16 - 1
-	MaxWindow     = 1<<31 - 1
+	LargestWindow = 1<<31 - 1
 )
 
 // Offsets in the header of a frame (RFC 9113, 4.1).

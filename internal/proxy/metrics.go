@@ -37,6 +37,24 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	for _, c := range clusters {
 		m.add("cluster_failures_total", float64(c.Failed.Load()), "clusterName", c.Name, "protocol", string(c.Spec.Protocol))
 	}
+	m.head("cluster_overflow_total", "counter", "Requests, sessions and retries beyond the limits of a cluster.")
+	for _, c := range clusters {
+		m.add("cluster_overflow_total", float64(c.Overflows.Load()), "clusterName", c.Name)
+	}
+	m.head("cluster_ejections_total", "counter", "Endpoints that were ejected because they failed.")
+	for _, c := range clusters {
+		m.add("cluster_ejections_total", float64(c.Ejections.Load()), "clusterName", c.Name)
+	}
+	m.head("cluster_endpoints", "gauge", "Endpoints by state: healthy, unhealthy by health checks, ejected because they failed.")
+	for _, c := range clusters {
+		count := map[string]int{}
+		for _, e := range c.Endpoints() {
+			count[e.State()]++
+		}
+		for _, state := range []string{"healthy", "unhealthy", "ejected"} {
+			m.add("cluster_endpoints", float64(count[state]), "clusterName", c.Name, "state", state)
+		}
+	}
 	m.head("session_byte_counter_total", "counter", "Bytes of sessions, by cluster and direction.")
 	for _, c := range clusters {
 		m.add("session_byte_counter_total", float64(c.Sent.Bytes.Load()), "clusterName", c.Name, "direction", "sent")

@@ -40,6 +40,7 @@ func New(ctx context.Context, log *slog.Logger) *Proxy {
 		log: log, ctx: ctx, store: object.NewStore(), connect: c, sessions: &session.Manager{Connector: c},
 		listeners: map[string]*listener{},
 	}
+	p.store.Context, p.store.Check = ctx, c.Check
 	p.api = api.Handler(backend{p})
 	return p
 }

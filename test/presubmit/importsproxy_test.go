@@ -27,7 +27,8 @@ var proxyImports = []rule{
 	{"internal/proxy/jsonsocket", []string{"internal/proxy/config", "internal/proxy/metadata", "internal/proxy/stream"}},
 	{"internal/proxy/tlsfile", []string{"internal/proxy/config"}},
 	{"internal/proxy/connect", []string{
-		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/jsonsocket", "internal/proxy/metadata",
+		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1",
+		"internal/proxy/jsonsocket", "internal/proxy/metadata",
 		"internal/proxy/pseudo", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/websocket",
 	}},
 	{"internal/proxy/api", []string{"internal/proxy/config"}},

@@ -91,7 +91,7 @@ func (c *conn) exchangePreface() error {
 		return errors.New("the client does not speak HTTP/2")
 	}
 	c.framer = http2.NewFramer(nil, &c.frame)
-	c.framer.SetMaxReadFrameSize(h2frame.MaxSize)
+	c.framer.SetMaxReadFrameSize(h2frame.FrameSize)
 	c.framer.SetReuseFrames()
 	c.framer.MaxHeaderListSize = MaxHeaderListSize
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil) // default table size of HTTP/2, in bytes
@@ -100,7 +100,7 @@ func (c *conn) exchangePreface() error {
 
 func (s *server) maxConcurrentStreams() int {
 	if s.MaxConcurrentStreams == 0 {
-		return h2frame.MaxWindow
+		return h2frame.LargestWindow
 	}
 	return s.MaxConcurrentStreams
 }
@@ -133,7 +133,7 @@ func (c *conn) serve() {
 
 // readAvailable reads and handles the input that is available.
 func (c *conn) readAvailable() {
-	buffer := bufferPool.Get().(*[h2frame.MaxSize]byte)
+	buffer := bufferPool.Get().(*[h2frame.FrameSize]byte)
 	defer bufferPool.Put(buffer)
 	for !c.closed {
 		if c.handleOrders() {

@@ -54,7 +54,7 @@ func (c *conn) drain(reason error, grace time.Duration) {
 	if begun {
 		return
 	}
-	first := h2frame.AppendGoAway(nil, h2frame.MaxWindow, http2.ErrCodeNo) // the largest stream ID
+	first := h2frame.AppendGoAway(nil, h2frame.LargestWindow, http2.ErrCodeNo) // the largest stream ID
 	first = h2frame.AppendHeader(first, http2.FramePing, 0, 0, len(drainPing))
 	c.writeBefore(finishTimeout, append(first, drainPing[:]...))
 	c.after(min(grace, drainPingTimeout), c.endGoAway)

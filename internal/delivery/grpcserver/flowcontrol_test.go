@@ -20,33 +20,33 @@ var flowControl = []violation{
 	{"connection WINDOW_UPDATE of 0", "RFC 9113, 6.9", func(p *rawClient) { _ = p.WriteWindowUpdate(0, 0) }, goAway("0", http2.ErrCodeProtocol)},
 	{"stream WINDOW_UPDATE of 0", "RFC 9113, 6.9", func(p *rawClient) { p.open(1, muteMethod); _ = p.WriteWindowUpdate(1, 0) },
 		[]string{"RST 1 PROTOCOL_ERROR"}},
-	{"connection window too large", "RFC 9113, 6.9.1", func(p *rawClient) { _ = p.WriteWindowUpdate(0, h2frame.MaxWindow) },
+	{"connection window too large", "RFC 9113, 6.9.1", func(p *rawClient) { _ = p.WriteWindowUpdate(0, h2frame.LargestWindow) },
 		goAway("0", http2.ErrCodeFlowControl)},
-	{"stream window too large", "RFC 9113, 6.9.1", func(p *rawClient) { p.open(1, muteMethod); _ = p.WriteWindowUpdate(1, h2frame.MaxWindow) },
+	{"stream window too large", "RFC 9113, 6.9.1", func(p *rawClient) { p.open(1, muteMethod); _ = p.WriteWindowUpdate(1, h2frame.LargestWindow) },
 		[]string{"RST 1 FLOW_CONTROL_ERROR"}},
 	{"windows of maximum size", "RFC 9113, 6.9.1: they are allowed", func(p *rawClient) {
 		p.open(1, muteMethod)
-		_ = p.WriteWindowUpdate(0, h2frame.MaxWindow-h2frame.InitialWindow)
-		_ = p.WriteWindowUpdate(1, h2frame.MaxWindow-h2frame.InitialWindow)
+		_ = p.WriteWindowUpdate(0, h2frame.LargestWindow-h2frame.InitialWindow)
+		_ = p.WriteWindowUpdate(1, h2frame.LargestWindow-h2frame.InitialWindow)
 	}, nil},
 	{"initial window size too large", "RFC 9113, 6.5.2", func(p *rawClient) {
-		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.MaxWindow + 1})
+		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.LargestWindow + 1})
 	}, goAway("0", http2.ErrCodeFlowControl)},
 	{"initial window size makes a stream window too large", "RFC 9113, 6.9.2", func(p *rawClient) {
 		p.open(1, muteMethod)
-		_ = p.WriteWindowUpdate(1, h2frame.MaxWindow-h2frame.InitialWindow)
+		_ = p.WriteWindowUpdate(1, h2frame.LargestWindow-h2frame.InitialWindow)
 		_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.InitialWindow + 1})
 	}, goAway("1", http2.ErrCodeFlowControl)},
 	{"data beyond the window", "RFC 9113, 6.9.1", func(p *rawClient) {
 		p.open(1, blockedMethod)
-		p.send(1, h2frame.MaxSize-messagePrefixLen, false)
-		repeat(4, func() { p.send(1, h2frame.MaxSize-messagePrefixLen, false) })
+		p.send(1, h2frame.FrameSize-messagePrefixLen, false)
+		repeat(4, func() { p.send(1, h2frame.FrameSize-messagePrefixLen, false) })
 	}, append([]string{"WINDOW 1 +16384", "WINDOW 0 +32768", "WINDOW 0 +32768"}, goAway("1", http2.ErrCodeFlowControl)...)},
 	{"data of the size of the window", "RFC 9113, 6.9.1: it is allowed", func(p *rawClient) {
 		p.open(1, blockedMethod)
-		repeat(3, func() { p.send(1, h2frame.MaxSize-messagePrefixLen, false) })
-		p.send(1, h2frame.MaxSize-messagePrefixLen-1, false)
-		p.send(1, h2frame.MaxSize-messagePrefixLen, false)
+		repeat(3, func() { p.send(1, h2frame.FrameSize-messagePrefixLen, false) })
+		p.send(1, h2frame.FrameSize-messagePrefixLen-1, false)
+		p.send(1, h2frame.FrameSize-messagePrefixLen, false)
 	}, []string{"WINDOW 1 +16384", "WINDOW 0 +32768", "WINDOW 0 +32767"}},
 	{"padding", "RFC 9113, 6.9.1: it counts", func(p *rawClient) {
 		p.open(1, muteMethod)
@@ -218,7 +218,7 @@ func TestCloseInterruptsSend(t *testing.T) {
 			return handlerFuncs{onMessage: func([]byte) {}, onEnd: s.Finish}
 		}}})
 	for name, window := range map[string]uint32{"the client's window is empty": 0,
-		"the client does not read": h2frame.MaxWindow - h2frame.InitialWindow} {
+		"the client does not read": h2frame.LargestWindow - h2frame.InitialWindow} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", r.address)
 			if err != nil {

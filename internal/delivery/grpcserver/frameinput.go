@@ -7,7 +7,7 @@ import (
 )
 
 // frameBuffer holds the longest frame.
-type frameBuffer [h2frame.HeaderLen + h2frame.MaxSize]byte
+type frameBuffer [h2frame.HeaderLen + h2frame.FrameSize]byte
 
 // frameBuffers are used again: with long messages, nearly every read ends within a frame.
 var frameBuffers = sync.Pool{New: func() any { return new(frameBuffer) }}

@@ -15,18 +15,18 @@ func TestFrameInput(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var frames [][]byte
 	for range 200 {
-		size := []int{0, 1, 100, shortFrame, 5000, h2frame.MaxSize}[random.IntN(6)]
+		size := []int{0, 1, 100, shortFrame, 5000, h2frame.FrameSize}[random.IntN(6)]
 		frame := h2frame.AppendHeader(nil, http2.FrameData, 0, 1, size)
 		for range size {
 			frame = append(frame, byte(random.Uint32()))
 		}
 		frames = append(frames, frame)
 	}
-	headers := h2frame.AppendHeader(nil, http2.FrameHeaders, 0, 1, h2frame.MaxSize)
-	headers = append(headers, make([]byte, h2frame.MaxSize)...)
+	headers := h2frame.AppendHeader(nil, http2.FrameHeaders, 0, 1, h2frame.FrameSize)
+	headers = append(headers, make([]byte, h2frame.FrameSize)...)
 	headers = h2frame.AppendHeader(headers, http2.FrameContinuation, http2.FlagContinuationEndHeaders, 1, 1)
 	frames = append(frames, append(headers, 1)) // longer than a frameBuffer
-	for _, most := range []int{1, 2, 10, 1000, h2frame.MaxSize, 3 * h2frame.MaxSize} {
+	for _, most := range []int{1, 2, 10, 1000, h2frame.FrameSize, 3 * h2frame.FrameSize} {
 		var input frameInput
 		n, left := 0, bytes.Join(frames, nil)
 		for len(left) > 0 {
@@ -55,7 +55,7 @@ func TestFrameInput(t *testing.T) {
 
 // Long frames that are cut make no garbage.
 func TestFrameInputAllocations(t *testing.T) {
-	frame := append(h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.MaxSize), make([]byte, h2frame.MaxSize)...)
+	frame := append(h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.FrameSize), make([]byte, h2frame.FrameSize)...)
 	var input frameInput
 	if n := testing.AllocsPerRun(100, func() {
 		for _, part := range [][]byte{frame[:5000], frame[5000:]} {

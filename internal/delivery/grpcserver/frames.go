@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/internal/truncate"
 )
 
-// Sizes of messages and heads, in bytes. Frames have at most h2frame.MaxSize bytes.
+// Sizes of messages and heads, in bytes. Frames have at most h2frame.FrameSize bytes.
 const (
 	// messagePrefixLen is the length of a gRPC message prefix: compressed flag and 4 bytes length.
 	messagePrefixLen = 5
@@ -29,7 +29,7 @@ func nextFrame(b []byte) (frame []byte, need int, err error) {
 			return nil, n + h2frame.HeaderLen, nil
 		}
 		size := int(b[n])<<16 | int(b[n+1])<<8 | int(b[n+2])
-		if size > h2frame.MaxSize {
+		if size > h2frame.FrameSize {
 			return nil, 0, http2.ConnectionError(http2.ErrCodeFrameSize)
 		}
 		if n > 2*MaxHeaderListSize {

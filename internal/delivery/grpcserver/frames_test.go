@@ -44,14 +44,14 @@ func TestControlFrameEncoding(t *testing.T) {
 	var b []byte
 	b = h2frame.AppendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
-	b = h2frame.AppendWindowUpdate(b, 1<<31-1, h2frame.MaxWindow)
+	b = h2frame.AppendWindowUpdate(b, 1<<31-1, h2frame.LargestWindow)
 	b = h2frame.AppendRSTStream(b, 7, http2.ErrCodeRefusedStream)
 	b = h2frame.AppendGoAway(b, 9, http2.ErrCodeEnhanceYourCalm)
 	var want bytes.Buffer
 	theirs := http2.NewFramer(&want, nil)
 	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
-	theirs.WriteWindowUpdate(1<<31-1, h2frame.MaxWindow)
+	theirs.WriteWindowUpdate(1<<31-1, h2frame.LargestWindow)
 	theirs.WriteRSTStream(7, http2.ErrCodeRefusedStream)
 	theirs.WriteGoAway(9, http2.ErrCodeEnhanceYourCalm, nil)
 	if !bytes.Equal(b, want.Bytes()) {
@@ -83,7 +83,7 @@ func TestTrailersEncoding(t *testing.T) {
 			for _, code := range []codes.Code{0, 1, 9, 10, 16, 99, 100, 1<<32 - 1} {
 				b := appendTrailers(nil, 5, status.New(code, text), headers)
 				in := http2.NewFramer(nil, bytes.NewReader(b)) // accepts frames of 16 KiB
-				in.SetMaxReadFrameSize(h2frame.MaxSize)
+				in.SetMaxReadFrameSize(h2frame.FrameSize)
 				in.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil)
 				frame, err := in.ReadFrame()
 				if err != nil {
@@ -144,7 +144,7 @@ func TestNextFrame(t *testing.T) {
 		"headers with continuations":   {whole: join(begin, more, more, end)},
 		"headers interrupted by PING":  {whole: join(begin, ping)},
 		"continuation without headers": {whole: more},
-		"frame too large":              {whole: h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.MaxSize+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
+		"frame too large":              {whole: h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.FrameSize+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
 		"endless continuations":        {whole: join(begin, bytes.Repeat(more, MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
 		"endless empty continuations":  {whole: join(begin, bytes.Repeat(h2frame.AppendHeader(nil, http2.FrameContinuation, 0, 1, 0), MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
 	} {

@@ -110,8 +110,8 @@ func TestSlowReaderIsNotDisconnected(t *testing.T) {
 		p.encoder = newEncoder(p)
 		go func() {
 			p.sendPreface()
-			_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.MaxWindow})
-			_ = p.WriteWindowUpdate(0, h2frame.MaxWindow-h2frame.InitialWindow)
+			_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2frame.LargestWindow})
+			_ = p.WriteWindowUpdate(0, h2frame.LargestWindow-h2frame.InitialWindow)
 			p.open(1, muteMethod)
 		}()
 		for got := int64(0); got < size; {

@@ -88,7 +88,7 @@ func announce(p *rawClient, id uint32, method string, size, part int) {
 	p.open(id, method)
 	m := message(size)[:part]
 	for len(m) > 0 {
-		n := min(len(m), h2frame.MaxSize)
+		n := min(len(m), h2frame.FrameSize)
 		_ = p.WriteData(id, false, m[:n])
 		m = m[n:]
 	}

@@ -52,7 +52,7 @@ func (s *Stream) onData(size int, body []byte) error {
 // returns the increment of a WINDOW_UPDATE to send. It requires the connection's lock.
 func (s *Stream) releaseWindow(n int, waits bool) (by int) {
 	if waits {
-		return s.recvWindow.Release(n, h2frame.MaxWindow)
+		return s.recvWindow.Release(n, h2frame.LargestWindow)
 	}
 	return s.recvWindow.Release(n, streamWindowSize/2)
 }

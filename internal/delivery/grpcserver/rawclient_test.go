@@ -176,9 +176,9 @@ func (p *rawClient) trailers(id uint32, end bool) {
 // send sends a gRPC message.
 func (p *rawClient) send(id uint32, size int, end bool) {
 	rest := message(size)
-	for len(rest) > h2frame.MaxSize {
-		_ = p.WriteData(id, false, rest[:h2frame.MaxSize])
-		rest = rest[h2frame.MaxSize:]
+	for len(rest) > h2frame.FrameSize {
+		_ = p.WriteData(id, false, rest[:h2frame.FrameSize])
+		rest = rest[h2frame.FrameSize:]
 	}
 	_ = p.WriteData(id, end, rest)
 }

@@ -66,7 +66,7 @@ func (s *longSender) sendWindow() {
 		}
 	}
 	for s.window > 0 && len(s.left) > 0 {
-		n := min(s.window, len(s.left), h2frame.MaxSize)
+		n := min(s.window, len(s.left), h2frame.FrameSize)
 		_ = s.WriteData(1, n == len(s.left), s.left[:n])
 		s.left, s.window = s.left[n:], s.window-n
 	}

@@ -13,7 +13,7 @@ import (
 
 // bufferPool holds buffers for reads from and writes to sockets, of the size of a frame, which is that of a TLS
 // record.
-var bufferPool = sync.Pool{New: func() any { return new([h2frame.MaxSize]byte) }}
+var bufferPool = sync.Pool{New: func() any { return new([h2frame.FrameSize]byte) }}
 
 // Send sends a message that consists of parts. The parts are not retained. Send blocks while the flow-control window
 // of the client is empty. It fails when either side has ended the stream or the connection is closed. Calls for one
@@ -25,7 +25,7 @@ func (s *Stream) Send(parts ...[]byte) error {
 		size += len(part)
 	}
 	binary.BigEndian.PutUint32(head[1:], uint32(size))
-	w := messageWriter{stream: s, conn: s.conn, buffer: bufferPool.Get().(*[h2frame.MaxSize]byte)}
+	w := messageWriter{stream: s, conn: s.conn, buffer: bufferPool.Get().(*[h2frame.FrameSize]byte)}
 	defer bufferPool.Put(w.buffer)
 	w.out = w.buffer[:0]
 	w.conn.writing.Lock()
@@ -43,7 +43,7 @@ func (s *Stream) Send(parts ...[]byte) error {
 type messageWriter struct {
 	stream *Stream
 	conn   *conn
-	buffer *[h2frame.MaxSize]byte
+	buffer *[h2frame.FrameSize]byte
 	out    []byte // used part of the buffer
 	frames int    // DATA frames of the message
 }

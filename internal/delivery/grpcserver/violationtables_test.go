@@ -32,9 +32,9 @@ func goAway(last string, code http2.ErrCode) []string {
 }
 
 var framing = []violation{
-	{"frame of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameData, 0, 1, strings.Repeat("x", h2frame.MaxSize+1)) },
+	{"frame of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameData, 0, 1, strings.Repeat("x", h2frame.FrameSize+1)) },
 		goAway("0", http2.ErrCodeFrameSize)},
-	{"HEADERS of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameHeaders, 4, 1, strings.Repeat("x", h2frame.MaxSize+1)) },
+	{"HEADERS of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameHeaders, 4, 1, strings.Repeat("x", h2frame.FrameSize+1)) },
 		goAway("0", http2.ErrCodeFrameSize)},
 	{"SETTINGS with a length that is not a multiple of 6", "RFC 9113, 6.5", func(p *rawClient) { raw(p, http2.FrameSettings, 0, 0, "1234567") },
 		goAway("0", http2.ErrCodeFrameSize)},
@@ -116,7 +116,7 @@ var headerBlocks = []violation{
 		[]string{"HEADERS 1 status=415 grpc-status=3"}},
 	{"no gRPC content-type, and data", "the data is ignored, up to the window", func(p *rawClient) {
 		p.open(1, sinkMethod, hpack.HeaderField{Name: "content-type", Value: "application/json"})
-		repeat(3, func() { _ = p.WriteData(1, false, make([]byte, h2frame.MaxSize)) })
+		repeat(3, func() { _ = p.WriteData(1, false, make([]byte, h2frame.FrameSize)) })
 		_ = p.WriteData(1, true, nil)
 	}, []string{"HEADERS 1 status=415 grpc-status=3", "WINDOW 0 +32768"}},
 	{"connection header", "RFC 9113, 8.2.2", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: "connection", Value: "close"}) }, []string{"RST 1 PROTOCOL_ERROR"}},

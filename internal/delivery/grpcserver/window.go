@@ -16,7 +16,7 @@ func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
 	if f.StreamID == 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.sendWindow += int(f.Increment); c.sendWindow > h2frame.MaxWindow {
+		if c.sendWindow += int(f.Increment); c.sendWindow > h2frame.LargestWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
 		c.sendCond.Broadcast()
@@ -31,7 +31,7 @@ func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.sendWindow += int(f.Increment); s.sendWindow > h2frame.MaxWindow {
+	if s.sendWindow += int(f.Increment); s.sendWindow > h2frame.LargestWindow {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
 	c.sendCond.Broadcast()
@@ -52,7 +52,7 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 		by := int(s.Val) - c.initialSendWindow
 		c.initialSendWindow = int(s.Val)
 		for _, one := range c.streams {
-			if one.sendWindow += by; one.sendWindow > h2frame.MaxWindow {
+			if one.sendWindow += by; one.sendWindow > h2frame.LargestWindow {
 				return http2.ConnectionError(http2.ErrCodeFlowControl)
 			}
 		}

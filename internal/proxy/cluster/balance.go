@@ -13,9 +13,6 @@ import (
 type hasher interface{ usesHash() }
 
 func newBalancer(p config.Policy, all []*Endpoint) balancer {
-	if p == "" && len(all) > 1 {
-		p = config.RoundRobin
-	}
 	switch p {
 	case config.RoundRobin:
 		return newRoundRobin(all, func(e *Endpoint) int { return e.Weight })
@@ -129,12 +126,12 @@ func (w weighted) pick(_ uint64, tried []*Endpoint) *Endpoint {
 	return nil
 }
 
-// leastRequest chooses the less busy of two random endpoints.
+// leastRequest chooses of two random endpoints the less busy one, in relation to their weights.
 type leastRequest struct{ weighted }
 
 func (l leastRequest) pick(hash uint64, tried []*Endpoint) *Endpoint {
 	a, b := l.weighted.pick(hash, tried), l.weighted.pick(hash, tried)
-	if a == b || a.Active.Load() <= b.Active.Load() {
+	if a == b || a.Active.Load()*int64(b.Weight) <= b.Active.Load()*int64(a.Weight) {
 		return a
 	}
 	return b

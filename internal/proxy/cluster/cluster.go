@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,16 +25,30 @@ type Cluster struct {
 	// Auto tells that the name is generated.
 	Auto         bool
 	LoadBalancer config.LoadBalancer
+	HealthCheck  *config.HealthCheck
+	Outlier      *config.Outlier
+	Limits       config.Limits
+	// Stop ends the health checks.
+	Stop context.CancelFunc
 	*Stats
 
 	key     metadata.Path
 	current atomic.Pointer[choice]
+
+	mu       sync.Mutex // guards changes of endpoints and of their state
+	check    Check
+	checking context.Context
+	watched  map[*Endpoint]context.CancelFunc
 }
 
 // Stats counts what goes to a cluster.
 type Stats struct {
 	// Sessions counts the sessions or requests that were sent to the cluster, Failed those that got no connection.
 	Sessions, Failed atomic.Uint64
+	// Active counts the requests and sessions now, Retrying the further attempts.
+	Active, Retrying atomic.Int64
+	// Overflows counts what exceeded the limits, Ejections the endpoints that were ejected.
+	Overflows, Ejections atomic.Uint64
 	// Sent and Received count the data of sessions; that of HTTP requests is not counted.
 	Sent, Received Traffic
 	// Shared is what the sessions of a pseudo cluster share.
@@ -68,6 +83,8 @@ type Endpoint struct {
 	// Active counts the sessions or requests that use the endpoint now.
 	Active atomic.Int64
 
+	owner  atomic.Pointer[Cluster]
+	health health
 	mu     sync.Mutex
 	idle   []io.Closer
 	closed bool
@@ -77,7 +94,7 @@ type Endpoint struct {
 func New(name string, auto bool, c *config.Cluster) *Cluster {
 	out := &Cluster{
 		Name: name, Spec: c.Spec, Auto: auto, LoadBalancer: c.LoadBalancer, key: metadata.ParsePath(c.LoadBalancer.Key),
-		Stats: new(Stats),
+		HealthCheck: c.HealthCheck, Outlier: c.Outlier, Limits: c.Limits, Stop: func() {}, Stats: new(Stats),
 	}
 	out.current.Store(&choice{balancer: list(nil)})
 	return out
@@ -88,8 +105,43 @@ func (c *Cluster) Endpoints() []*Endpoint { return c.current.Load().endpoints }
 
 // SetEndpoints replaces the endpoints.
 func (c *Cluster) SetEndpoints(all []*Endpoint) {
-	c.current.Store(&choice{all, newBalancer(c.LoadBalancer.Policy, all)})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range all {
+		e.owner.Store(c)
+	}
+	c.rebuild(all)
+	c.watch(all)
 }
+
+// ErrOverflow is the error of what exceeds the limits of a cluster.
+var ErrOverflow = errors.New("too many requests at a time")
+
+// Enter counts a request or a session, unless that would exceed the limit; Leave ends it.
+func (c *Cluster) Enter() error {
+	if n := c.Active.Add(1); c.Limits.Requests > 0 && n > int64(c.Limits.Requests) {
+		c.Active.Add(-1)
+		c.Overflows.Add(1)
+		return fmt.Errorf("cluster %q: %w", c.Name, ErrOverflow)
+	}
+	return nil
+}
+
+// Leave ends what Enter has counted.
+func (c *Cluster) Leave() { c.Active.Add(-1) }
+
+// Retry counts a further attempt, unless that would exceed the limit. EndRetry ends it.
+func (c *Cluster) Retry() bool {
+	if n := c.Retrying.Add(1); c.Limits.Retries > 0 && n > int64(c.Limits.Retries) {
+		c.Retrying.Add(-1)
+		c.Overflows.Add(1)
+		return false
+	}
+	return true
+}
+
+// EndRetry ends what Retry has counted.
+func (c *Cluster) EndRetry() { c.Retrying.Add(-1) }
 
 // Pick chooses an endpoint for a session. It prefers endpoints that were not tried before.
 func (c *Cluster) Pick(d metadata.Document, tried []*Endpoint) (*Endpoint, error) {

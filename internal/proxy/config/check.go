@@ -79,6 +79,9 @@ func (c *Cluster) check(set map[string]bool) error {
 			return named("name", err)
 		}
 	}
+	if c.Spec.Protocol.Pseudo() && (c.HealthCheck != nil || c.Outlier != nil) {
+		return fmt.Errorf("health_check: clusters of protocol %s have no endpoints", c.Spec.Protocol)
+	}
 	if c.Spec.Protocol.Pseudo() && len(c.Endpoints) > 0 {
 		return fmt.Errorf("endpoints: clusters of protocol %s have none", c.Spec.Protocol)
 	}
@@ -184,49 +187,14 @@ func (r *Route) check(set map[string]bool) error {
 	return nil
 }
 
-func (r *Retry) check(map[string]bool) error {
-	all := []RetryOn{"", RetryNever, RetryConnectFailure, RetryDisconnect, RetryAlways}
-	if !slices.Contains(all, r.RetryOn) {
-		return fmt.Errorf("retry_on: %q is none of never, connect-failure, disconnect and always", r.RetryOn)
-	}
-	if n := r.Retries(); n < 0 || n > 1e6 {
-		return fmt.Errorf("num_retries: must be from 0 to 1000000, is %d", n)
-	}
-	if t := r.Pause(); t < 0 || r.Timeout != nil && *r.Timeout > 1e9 {
-		return errors.New("timeout: must be from 0 to 1000000000 milliseconds")
-	}
-	if r.Backoff != nil && !isTime(*r.Backoff) {
-		return errors.New("backoff: must be from 0 to 1000000000 milliseconds")
-	}
-	for _, s := range r.Statuses {
-		if s < 400 || s > 599 {
-			return fmt.Errorf("statuses: must be from 400 to 599, one is %d", s)
-		}
-	}
-	for _, s := range r.GRPCStatuses {
-		if s < 1 || s > 16 {
-			return fmt.Errorf("grpc_statuses: must be from 1 to 16, one is %d", s)
-		}
-	}
-	return nil
-}
-
-// isTime reports whether a number of milliseconds is allowed.
-func isTime(t int) bool { return t >= 0 && t <= 1e9 }
-
-func (t *Timeouts) check(map[string]bool) error {
-	if !isTime(t.Request) || !isTime(t.Attempt) || t.Idle != nil && !isTime(*t.Idle) {
-		return errors.New("request: request, attempt and idle must be from 0 to 1000000000 milliseconds")
-	}
-	return nil
-}
-
 func (l *LoadBalancer) check(map[string]bool) error {
 	hashes := []Policy{HashRing, ConsistentHash, Maglev}
 	others := []Policy{"", Trivial, RoundRobin, EqualRoundRobin, Random, LeastRequest}
 	switch {
 	case !slices.Contains(slices.Concat(hashes, others), l.Policy):
 		return fmt.Errorf("policy: %q is not supported", l.Policy)
+	case l.PanicThreshold != nil && (*l.PanicThreshold < 0 || *l.PanicThreshold > 100):
+		return errors.New("panic_threshold: must be from 0 to 100")
 	case l.Key != "" && !slices.Contains(hashes, l.Policy):
 		return fmt.Errorf("key: is not a field of policy %q", l.Policy)
 	}

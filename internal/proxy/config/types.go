@@ -2,8 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"math/rand/v2"
-	"time"
 )
 
 // Config is the whole configuration of a proxy. All objects refer to each other by name, or hold another object inline.
@@ -60,6 +58,12 @@ type Cluster struct {
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 	// LoadBalancer chooses the endpoint of a session.
 	LoadBalancer LoadBalancer `json:"loadbalancer,omitzero"`
+	// HealthCheck asks the endpoints whether they work.
+	HealthCheck *HealthCheck `json:"health_check,omitempty"`
+	// Outlier ejects endpoints that fail.
+	Outlier *Outlier `json:"outlier,omitempty"`
+	// Limits bound what goes to the cluster at a time.
+	Limits Limits `json:"limits,omitzero"`
 }
 
 // Endpoint is one address of a cluster.
@@ -92,6 +96,8 @@ type LoadBalancer struct {
 	// Key is the JSON pointer into the metadata of a session whose value is hashed. Sessions without a value go to
 	// endpoints at random.
 	Key string `json:"key,omitempty"`
+	// PanicThreshold is the percentage of endpoints: if fewer are healthy, all are used. Default: 50; 0 never uses others.
+	PanicThreshold *int `json:"panic_threshold,omitempty"`
 }
 
 // RuleList is a named list of rules: the first that matches a session is applied.
@@ -144,77 +150,6 @@ type Route struct {
 	Retry Retry `json:"retry,omitzero"`
 	// Timeouts limit requests and sessions.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
-}
-
-// Timeouts limit requests and sessions, in milliseconds, from 0 to 1000000000; 0 is no limit.
-type Timeouts struct {
-	// Request limits an HTTP request from its head to the end of its response, over all attempts. Default: 0.
-	Request int `json:"request,omitempty"`
-	// Attempt limits one attempt of an HTTP request, to the head of the response. Default: 0.
-	Attempt int `json:"attempt,omitempty"`
-	// Idle ends an HTTP request or a session in which nothing moves. Default: 300000 for HTTP requests, 0 for sessions.
-	Idle *int `json:"idle,omitempty"`
-}
-
-// Retry says when and how often a connection of a session is tried again.
-type Retry struct {
-	// RetryOn is never, connect-failure, disconnect or always. Default: never.
-	RetryOn RetryOn `json:"retry_on,omitempty"`
-	// NumRetries is the number of retries after the first attempt, from 0 to 1000000. Default: 1.
-	NumRetries *int `json:"num_retries,omitempty"`
-	// Timeout limits an attempt to connect, and is the pause before the next one, in milliseconds. Default: 2000.
-	Timeout *int `json:"timeout,omitempty"`
-	// Backoff replaces the pause: it is the first one, in milliseconds. Each further one is twice as long, up to ten times
-	// the first. A random part of up to a half is subtracted.
-	Backoff *int `json:"backoff,omitempty"`
-	// Statuses are those of HTTP responses after which a request is sent again, whatever retry_on and the method are. Only
-	// requests of up to 16 KiB are sent again.
-	Statuses []int `json:"statuses,omitempty"`
-	// GRPCStatuses are those of gRPC, of calls that fail without a message, as statuses.
-	GRPCStatuses []int `json:"grpc_statuses,omitempty"`
-}
-
-// RetryOn is the condition of a retry.
-type RetryOn string
-
-// The conditions of retries.
-const (
-	RetryNever          RetryOn = "never"
-	RetryConnectFailure RetryOn = "connect-failure"
-	RetryDisconnect     RetryOn = "disconnect"
-	RetryAlways         RetryOn = "always"
-)
-
-// Connect reports whether failed connection attempts are retried.
-func (r Retry) Connect() bool { return r.RetryOn == RetryConnectFailure || r.RetryOn == RetryAlways }
-
-// Disconnect reports whether connections that ended are established again.
-func (r Retry) Disconnect() bool { return r.RetryOn == RetryDisconnect || r.RetryOn == RetryAlways }
-
-// Retries returns the number of retries.
-func (r Retry) Retries() int {
-	if r.NumRetries == nil {
-		return 1
-	}
-	return *r.NumRetries
-}
-
-// Pause returns the limit of an attempt, which is also the pause after it.
-func (r Retry) Pause() time.Duration {
-	if r.Timeout == nil {
-		return 2 * time.Second
-	}
-	return time.Duration(*r.Timeout) * time.Millisecond
-}
-
-// Wait returns the pause before a further attempt, which are counted from 1.
-func (r Retry) Wait(attempt int) time.Duration {
-	if r.Backoff == nil {
-		return r.Pause()
-	}
-	first := time.Duration(*r.Backoff) * time.Millisecond
-	longest := min(first<<min(attempt-1, 4), 10*first)
-	return longest - time.Duration(rand.Float64()*float64(longest)/2)
 }
 
 // Policy is a way to choose an endpoint.

@@ -112,9 +112,9 @@ func (c *conn) start(first []byte) {
 	if len(first) > 0 {
 		in = io.MultiReader(bytes.NewReader(first), c.nc)
 	}
-	c.in = bufio.NewReaderSize(in, h2frame.MaxSize)
+	c.in = bufio.NewReaderSize(in, h2frame.FrameSize)
 	c.framer = http2.NewFramer(nil, c.in)
-	c.framer.SetMaxReadFrameSize(h2frame.MaxSize)
+	c.framer.SetMaxReadFrameSize(h2frame.FrameSize)
 	c.framer.SetReuseFrames()
 	// One field beyond the limit of the framer would end the connection, which requests of others may share.
 	c.framer.MaxHeaderListSize = uint32(4 * c.limits.Head)
@@ -252,7 +252,7 @@ func (c *conn) headers(id uint32, end bool) {
 		flags = http2.FlagHeadersEndStream
 	}
 	for {
-		n := min(len(rest), h2frame.MaxSize)
+		n := min(len(rest), h2frame.FrameSize)
 		if n == len(rest) {
 			flags |= http2.FlagHeadersEndHeaders
 		}

@@ -167,7 +167,7 @@ func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.StreamID == 0 {
-		if c.send += int(f.Increment); c.send > h2frame.MaxWindow {
+		if c.send += int(f.Increment); c.send > h2frame.LargestWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
 		for _, s := range c.streams {
@@ -182,7 +182,7 @@ func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
 	if s == nil {
 		return nil // it has ended
 	}
-	if s.send += int(f.Increment); s.send > h2frame.MaxWindow {
+	if s.send += int(f.Increment); s.send > h2frame.LargestWindow {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
 	s.changed.Broadcast()
@@ -213,7 +213,7 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 			by := int(s.Val) - c.initial
 			c.initial = int(s.Val)
 			for _, one := range c.streams {
-				if one.send += by; one.send > h2frame.MaxWindow {
+				if one.send += by; one.send > h2frame.LargestWindow {
 					return http2.ConnectionError(http2.ErrCodeFlowControl)
 				}
 				one.changed.Broadcast()

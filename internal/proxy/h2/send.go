@@ -216,7 +216,7 @@ func (s *Stream) data(p []byte, end bool) error {
 		if s.unwanted {
 			return nil
 		}
-		n := min(len(p), s.send, c.send, h2frame.MaxSize)
+		n := min(len(p), s.send, c.send, h2frame.FrameSize)
 		if len(p) > 0 && n <= 0 || len(c.out) > maxQueued {
 			c.flush()
 			if err := s.writable(); err != nil {

@@ -51,6 +51,11 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		c.r += int(c.request.Length)
 	}
 	dest.Sessions.Add(1)
+	if err := dest.Enter(); err != nil {
+		dest.Failed.Add(1)
+		return c.fail(503, err.Error())
+	}
+	defer dest.Leave()
 	a.limit = c.deadline(route.Timeouts.Request)
 	defer a.limit.stop()
 	retries := 0
@@ -70,9 +75,12 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		if a.fresh {
 			continue // the endpoint had closed an idle connection; this is no failure of the endpoint
 		}
-		if a.last || !a.mayRetry(err) {
+		if a.last || !a.mayRetry(err) || retries == 0 && !dest.Retry() {
 			dest.Failed.Add(1)
 			return c.fail(statusOf(err), err.Error())
+		}
+		if retries == 0 {
+			defer dest.EndRetry()
 		}
 		retries++
 		c.s.Stats.Retries.Add(1)
@@ -147,6 +155,7 @@ func (c *conn) try(a *attempt, head int) error {
 	}
 	u, err := c.connect(a, e, fresh)
 	if err != nil {
+		a.dest.Report(e, false)
 		return err
 	}
 	e.Active.Add(1)
@@ -196,6 +205,9 @@ func (c *conn) try(a *attempt, head int) error {
 		}
 	} else if a.body != nil && !c.bodySent(a) {
 		c.unread, u.closed = true, true
+	}
+	if !a.fresh && !errors.Is(err, errClient) {
+		a.dest.Report(e, err == nil && c.response.Status < 500)
 	}
 	return err
 }

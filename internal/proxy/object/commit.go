@@ -92,7 +92,13 @@ func (p *plan) commitCluster(c newObject[config.Cluster]) {
 		old = slices.Delete(old, i, i+1)
 	}
 	built.SetEndpoints(all)
+	if s.Check != nil {
+		built.Start(s.Context, s.Check)
+	}
 	s.clusters.set(c.name, built)
+	if before != nil {
+		before.Stop()
+	}
 	for _, e := range old {
 		e.Close()
 	}

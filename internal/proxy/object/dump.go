@@ -222,6 +222,15 @@ func clusterDump(recursive bool) func(*cluster.Cluster) Object {
 			policy.Key = "<RANDOM>"
 		}
 		out := Object{"name": c.Name, "spec": c.Spec, "loadbalancer": policy, "endpoints": len(c.Endpoints())}
+		if c.HealthCheck != nil {
+			out["health_check"] = c.HealthCheck
+		}
+		if c.Outlier != nil {
+			out["outlier"] = c.Outlier
+		}
+		if c.Limits != (config.Limits{}) {
+			out["limits"] = c.Limits
+		}
 		if recursive {
 			out["endpoints"] = endpointsDump(c)
 		}
@@ -241,5 +250,9 @@ func endpointsDump(c *cluster.Cluster) []any {
 }
 
 func endpointDump(e *cluster.Endpoint) Object {
-	return Object{"name": e.Name, "spec": e.Spec, "weight": e.Weight}
+	out := Object{"name": e.Name, "spec": e.Spec, "weight": e.Weight}
+	if e.Watched() {
+		out["state"] = e.State()
+	}
+	return out
 }

@@ -199,6 +199,7 @@ func (r *Route) clusters() []*Slot[cluster.Cluster] {
 // removeCluster removes a cluster with its endpoints.
 func (s *Store) removeCluster(c *cluster.Cluster) {
 	s.clusters.unset(c.Name)
+	c.Stop()
 	for _, e := range c.Endpoints() {
 		delete(s.endpoints, e.Name)
 		e.Close()

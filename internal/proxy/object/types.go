@@ -1,6 +1,7 @@
 package object
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -42,6 +43,10 @@ type Route struct {
 
 // Store holds all objects. Reading of sessions takes no lock.
 type Store struct {
+	// Check makes health checks, until the context ends; nil if there are none.
+	Check   cluster.Check
+	Context context.Context
+
 	mu        sync.Mutex
 	ruleLists table[RuleList]
 	rules     table[Rule]

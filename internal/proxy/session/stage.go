@@ -47,7 +47,7 @@ var errUnknownCluster = errors.New("Unknown cluster")
 
 func statusOf(err error) int {
 	switch {
-	case errors.Is(err, cluster.ErrNoEndpoint), errors.Is(err, errUnknownCluster):
+	case errors.Is(err, cluster.ErrNoEndpoint), errors.Is(err, cluster.ErrOverflow), errors.Is(err, errUnknownCluster):
 		return 503
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return 504
@@ -98,12 +98,21 @@ func (g *stage) try(ctx context.Context, tried *[]*cluster.Endpoint) (more bool,
 	}
 	defer cancel()
 	c.Sessions.Add(1)
+	if err := c.Enter(); err != nil {
+		c.Failed.Add(1)
+		return false, err
+	}
 	opened, err := g.session.manager.Connector.Connect(attempt, c, e, g.session.Meta)
+	if e != nil {
+		c.Report(e, err == nil)
+	}
 	if err != nil {
+		c.Leave()
 		c.Failed.Add(1)
 		return more, err
 	}
 	if !g.use(c, e, opened) {
+		c.Leave()
 		_ = opened.Close() // the session ended meanwhile
 		return false, context.Canceled
 	}
@@ -138,6 +147,7 @@ func (g *stage) drop(status string) {
 		return
 	}
 	_ = g.stream.Close() // what had to be sent was sent
+	g.cluster.Leave()
 	if g.endpoint != nil {
 		g.endpoint.Active.Add(-1)
 	}
