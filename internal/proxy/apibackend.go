@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -29,6 +30,9 @@ func (b backend) List(class string, recursive bool) []any {
 	all := []any{}
 	for _, one := range b.sessions.List() {
 		all = append(all, one.Dump())
+	}
+	for _, one := range b.requests() {
+		all = append(all, one)
 	}
 	return all
 }
@@ -77,6 +81,9 @@ func (b backend) Get(class, name string, recursive bool) any {
 		if s := b.sessions.Get(name); s != nil {
 			return s.Dump()
 		}
+		if r, l := b.request(name); r != nil {
+			return l.requestDump(r, "CONNECTED")
+		}
 	}
 	if one == nil {
 		return nil
@@ -119,7 +126,10 @@ func (b backend) Admin() any {
 	if a.LogFile == "" {
 		a.LogFile = "stderr"
 	}
-	return object.Object{"log_level": a.LogLevel, "log_file": a.LogFile, "strict": a.Strict, "offload": false, "version": b.Version}
+	return object.Object{
+		"log_level": a.LogLevel, "log_file": a.LogFile, "strict": a.Strict, "offload": false, "version": b.Version,
+		"access_log_path": a.AccessLogPath,
+	}
 }
 
 // Strict implements api.Proxy.
@@ -135,6 +145,9 @@ func (b backend) SetAdmin(a config.Admin) error {
 	defer b.mu.Unlock()
 	if a.LogFile != "" && a.LogFile != b.admin.LogFile {
 		return errors.New("Cannot set admin: log_file can be set only at the start")
+	}
+	if err := b.openAccessLog(b.admin, a); err != nil {
+		return fmt.Errorf("Cannot set admin: %w", err)
 	}
 	a.LogFile = b.admin.LogFile
 	b.admin = a
@@ -160,7 +173,12 @@ func (b backend) Delete(class, name string, recursive bool) error {
 	}
 	s := b.sessions.Get(name)
 	if s == nil {
-		return errors.New("No such session")
+		r, _ := b.request(name)
+		if r == nil {
+			return errors.New("No such session")
+		}
+		r.Interrupt()
+		return nil
 	}
 	s.End()
 	return nil

@@ -44,6 +44,7 @@ func (p *Proxy) listen(l config.Listener, rules *object.Slot[object.RuleList]) (
 	ctx, cancel := context.WithCancel(p.ctx)
 	one := &listener{proxy: p, spec: l, ctx: ctx, cancel: cancel, streams: h2.Server{Limits: h2.DefaultLimits}}
 	one.rules.Store(rules)
+	one.track.Store(int64(l.Options.Track))
 	if err := one.listen(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("listener %q: %w", l.Name, err)
@@ -75,6 +76,7 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 		old.mu.Lock()
 		old.spec = l
 		old.mu.Unlock()
+		old.track.Store(int64(l.Options.Track))
 		p.store.ReleaseRules(old.rules.Swap(rules), true)
 		return nil
 	}
@@ -158,6 +160,11 @@ func (p *Proxy) Replace(c *config.Config) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.Admin != nil {
+		if err := p.openAccessLog(p.admin, *c.Admin); err != nil {
+			return fmt.Errorf("Cannot set admin: %w", err)
+		}
+	}
 	wanted := map[string]bool{}
 	var added []*listener
 	undo := func() {

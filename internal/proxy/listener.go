@@ -35,6 +35,7 @@ type listener struct {
 	closeSocket func()
 	// accepted counts sessions and requests.
 	accepted atomic.Uint64
+	track    atomic.Int64        // seconds that ended requests are listed
 	http     *httpforward.Server // of an HTTP listener
 	udp      *datagram.Listener  // of a listener on UDP
 	streams  h2.Server           // of a WebSocket listener
@@ -47,7 +48,7 @@ func (l *listener) listen() error {
 	}
 	l.http = &httpforward.Server{
 		Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
-		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec),
+		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec), Ended: l.ended,
 		Streams: h2.Server{Limits: h2.DefaultLimits},
 	}
 	err := l.acceptTCP(&l.spec.Spec, func(nc net.Conn, meta map[string]any) { l.http.Serve(nc, meta) })

@@ -5,7 +5,9 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
+	"anymesh.dev/anymesh/internal/proxy/accesslog"
 	"anymesh.dev/anymesh/internal/proxy/api"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/connect"
@@ -26,6 +28,7 @@ type Proxy struct {
 	sessions *session.Manager
 	connect  *connect.Connector
 	running  sync.WaitGroup
+	access   atomic.Pointer[accesslog.Log] // nil without an access log
 	api      http.Handler
 
 	admin     config.Admin
@@ -40,13 +43,19 @@ func New(ctx context.Context, log *slog.Logger) *Proxy {
 		log: log, ctx: ctx, store: object.NewStore(), connect: c, sessions: &session.Manager{Connector: c},
 		listeners: map[string]*listener{},
 	}
+	p.sessions.Ended = p.sessionEnded
 	p.store.Context, p.store.Check = ctx, c.Check
 	p.api = api.Handler(backend{p})
 	return p
 }
 
 // Wait waits until all listeners and sessions have ended, after the context has.
-func (p *Proxy) Wait() { p.running.Wait() }
+func (p *Proxy) Wait() {
+	p.running.Wait()
+	if log := p.access.Swap(nil); log != nil {
+		log.Close()
+	}
+}
 
 // Apply adds the objects of a configuration, before the proxy has others.
 func (p *Proxy) Apply(c *config.Config) error { return p.Replace(c) }

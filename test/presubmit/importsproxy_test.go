@@ -3,6 +3,7 @@ package presubmit
 // proxyImports are the rules of the proxy, which imports no package of the mesh.
 var proxyImports = []rule{
 	{"internal/h2frame", nil},
+	{"internal/proxy/accesslog", nil},
 	{"internal/proxy/config", nil},
 	{"internal/proxy/http1", nil},
 	{"internal/proxy/rawconn", nil},
@@ -33,7 +34,7 @@ var proxyImports = []rule{
 	}},
 	{"internal/proxy/api", []string{"internal/proxy/config"}},
 	{"internal/proxy", []string{
-		"internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/httpforward",
+		"internal/proxy/accesslog", "internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/httpforward",
 		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/session", "internal/proxy/stream",
 		"internal/proxy/tlsfile", "internal/proxy/websocket",
 	}},

@@ -206,6 +206,12 @@ func (a *Admin) check(map[string]bool) error {
 	if !slices.Contains(levels, a.LogLevel) {
 		return fmt.Errorf("log_level: %q is none of %s", a.LogLevel, strings.Join(levels[1:], ", "))
 	}
+	if !slices.Contains([]string{"", "text", "json"}, a.AccessLogFormat) {
+		return fmt.Errorf("access_log_format: %q is none of text and json", a.AccessLogFormat)
+	}
+	if !slices.Contains([]string{"", "init", "no_init", "disable"}, a.Offload) {
+		return fmt.Errorf("offload: %q is none of init, no_init and disable", a.Offload)
+	}
 	return nil
 }
 

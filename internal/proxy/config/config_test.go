@@ -48,7 +48,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		`routes: [{name: a, destination: x, cluster: y}]`:                                                                `destination: is set twice`,
 		`routes: [{name: a, destination: x, retry: {num_retries: -1}}]`:                                                  `retry.num_retries: must be from 0`,
 		`admin: {log_level: loud}`:                       `admin.log_level: "loud" is none of`,
-		`admin: {offload: init}`:                         `admin.offload: unknown field`,
+		`admin: {offload: x}`:                            `admin.offload: "x" is none of`,
 		`a: 1` + "\n---\n" + `b: 2`:                      `more than one document`,
 		`admin: {log_level: x, log_level: y}`:            `already defined`,
 		`listeners: [{name: a, spec: {1: 2}, rules: x}]`: `has keys that are not strings`,

@@ -28,6 +28,15 @@ type Admin struct {
 	LogFile string `json:"log_file,omitempty"`
 	// Strict makes invalid objects get the status 422 in the API. They are always checked completely.
 	Strict bool `json:"strict,omitempty"`
+	// AccessLogPath is where a line is written for each request and each session that has ended: stdout, stderr or a path.
+	// A file that was renamed is opened again. Default: none.
+	AccessLogPath string `json:"access_log_path,omitempty"`
+	// AccessLogFormat is text or json. Default: text.
+	AccessLogFormat string `json:"access_log_format,omitempty"`
+	// Offload is init, no_init or disable, for configurations of l7mp. The kernel moves data without it: it has no effect.
+	Offload string `json:"offload,omitempty"`
+	// OffloadInterfaces has no effect, as offload.
+	OffloadInterfaces []string `json:"offload_ifs,omitempty"`
 }
 
 // Listener is a socket whose connections become sessions.

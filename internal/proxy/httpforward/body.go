@@ -132,6 +132,7 @@ func appendEnd(to []byte, chunks *http1.Chunks) []byte {
 // sendResponse sends the response to the client. The input of the endpoint is after the head.
 func (c *conn) sendResponse(in *reader) error {
 	in.closed = in.closed || c.response.Close
+	c.info.sent.Store(max(0, c.response.Length))
 	f := c.framingFor()
 	c.writeResponse(f)
 	c.started = true
@@ -205,6 +206,7 @@ func (c *conn) sendStream(in *reader, encode bool) error {
 			if in.r += used; used == 0 {
 				break
 			}
+			c.info.sent.Add(int64(len(data)))
 			if encode {
 				c.reply = appendChunk(c.reply, data)
 			} else {

@@ -35,8 +35,10 @@ type conn struct {
 	// out is the head of the request to the endpoint, with a small body after it; reply is that of the response.
 	out, reply []byte
 	attempt    attempt
+	info       info
 	sending    sync.WaitGroup // the goroutine that sends a body uses the input
 
+	head     []byte // of the request, before its body is read
 	request  http1.Request
 	response http1.Response
 	status   int // of the response; 0 before it is known
@@ -46,6 +48,7 @@ type conn struct {
 	stall    time.Duration // the limit of the time without progress
 	until    atomic.Int64  // when the phase must end, in seconds of the server's clock; 0: never
 	busy     atomic.Bool
+	over     atomic.Bool // interrupt was called
 	upstream atomic.Pointer[upstream]
 }
 
@@ -59,6 +62,7 @@ func (c *conn) limit(d time.Duration) {
 
 // interrupt ends the connection; the goroutine that serves it sees errors.
 func (c *conn) interrupt() {
+	c.over.Store(true)
 	_ = c.client.Close() // twice is harmless
 	if u := c.upstream.Load(); u != nil {
 		_ = u.Close() // twice is harmless
@@ -92,12 +96,21 @@ func (c *conn) serve() (first []byte) {
 		}
 		c.busy.Store(true)
 		begun := time.Now()
+		c.info.begin(c.head, begun)
 		c.s.Stats.Requests.Add(1)
 		c.status, c.started, c.unread = 0, false, false
 		c.stall = c.s.Timeouts.Stall
 		c.limit(c.stall)
 		keep := c.handle()
-		c.s.Stats.done(c.status, time.Since(begun))
+		now := time.Now()
+		c.s.Stats.done(c.status, now.Sub(begun))
+		if ended := c.s.Ended(); ended != nil {
+			if r := c.describe(now); r != nil {
+				r.Status = c.status
+				ended(r)
+			}
+		}
+		c.info.forget()
 		c.busy.Store(false)
 		if !keep || c.request.Close || c.unread || c.s.draining.Load() {
 			return nil
@@ -121,6 +134,7 @@ func (c *conn) readHead() error {
 			return err
 		}
 		if size > 0 {
+			c.head = (*c.in)[c.r : c.r+size]
 			c.r += size
 			return nil
 		}

@@ -40,6 +40,7 @@ func (c *conn) handOver(route *object.Route, rule *object.Rule, meta *metadata.T
 	}
 	c.limit(0) // the session has limits of its own
 	c.shared = true
+	c.info.forget()
 	c.s.Handler.Serve(x, route, rule, meta)
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -50,6 +50,7 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		c.out = append(c.out, (*c.in)[c.r:c.r+int(c.request.Length)]...)
 		c.r += int(c.request.Length)
 	}
+	c.info.received.Store(max(0, c.request.Length))
 	dest.Sessions.Add(1)
 	if err := dest.Enter(); err != nil {
 		dest.Failed.Add(1)
@@ -65,7 +66,7 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		if err == nil {
 			return true
 		}
-		if c.started || errors.Is(err, errClient) {
+		if c.started || c.over.Load() || errors.Is(err, errClient) {
 			return false
 		}
 		if a.limit.isOver() {
@@ -83,6 +84,7 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 			defer dest.EndRetry()
 		}
 		retries++
+		c.info.retries.Add(1)
 		c.s.Stats.Retries.Add(1)
 		if len(a.tried) >= len(dest.Endpoints()) && !c.pause(a.limit.within(route.Retry.Wait(retries))) {
 			return false
@@ -158,6 +160,7 @@ func (c *conn) try(a *attempt, head int) error {
 		a.dest.Report(e, false)
 		return err
 	}
+	c.info.to(a.dest.Name, e.Name)
 	e.Active.Add(1)
 	c.upstream.Store(u)
 	in := reader{upstream: u}

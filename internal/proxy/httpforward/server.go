@@ -44,6 +44,8 @@ type Server struct {
 	Dialer   Dialer
 	Limits   http1.Limits
 	Timeouts Timeouts
+	// Ended returns what is called with each request that has ended and is no session; nil if nobody asks.
+	Ended func() func(*Request)
 	// HTTP2 tells that connections may have HTTP/2.
 	HTTP2 bool
 	Stats Stats
@@ -81,6 +83,7 @@ func (s *Server) serveStreams(nc net.Conn, first []byte, base map[string]any) {
 	s.Streams.Serve(nc, first, func(stream *h2.Stream) {
 		c := streamConns.Get().(*conn)
 		c.s, c.client, c.base, c.stream = s, stream, base, true
+		c.over.Store(false)
 		stream.OnGone(func() { s.gone(c, stream) })
 		s.run(c)
 		if !c.shared {

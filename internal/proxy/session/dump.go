@@ -77,6 +77,9 @@ type EndpointDump struct {
 
 // Dump returns the session for the API.
 func (s *Session) Dump() Dump {
+	if s.kept != nil {
+		return *s.kept
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := Dump{

@@ -29,6 +29,8 @@ type Manager struct {
 	Clock func() time.Time
 	// Errors counts sessions that had an error.
 	Errors atomic.Uint64
+	// Ended is called with each session that has ended; may be nil.
+	Ended func(*Session)
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -62,7 +64,7 @@ const maxTracked = 10_000
 func (m *Manager) Run(ctx context.Context, source Source) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &Session{Source: source, manager: m, context: ctx, cancel: cancel, status: statusInit}
+	s := &Session{Source: source, manager: m, context: ctx, cancel: cancel, status: statusInit, Begun: m.now()}
 	s.source = &stage{session: s, role: roleSource, stream: source.Stream, status: statusReady}
 	s.event("INIT", "")
 	m.add(s)
@@ -81,6 +83,11 @@ func (m *Manager) now() time.Time {
 func (m *Manager) add(s *Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.name(s)
+}
+
+// name requires the lock.
+func (m *Manager) name(s *Session) {
 	if m.sessions == nil {
 		m.sessions = map[string]*Session{}
 	}
@@ -96,12 +103,30 @@ func (m *Manager) add(s *Session) {
 func (m *Manager) end(s *Session) {
 	s.setStatus(statusDestroyed)
 	s.event("DESTROY", "")
+	if m.Ended != nil {
+		m.Ended(s)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.Track <= 0 {
 		delete(m.sessions, s.name)
 		return
 	}
+	m.keep(s)
+}
+
+// Keep lists something else as a session that has ended, for a while.
+func (m *Manager) Keep(d Dump, listener string, track time.Duration) {
+	s := &Session{Source: Source{Name: d.Name, Listener: listener, Track: track}, manager: m, kept: &d, cancel: func() {}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.name(s)
+	d.Name = s.name
+	m.keep(s)
+}
+
+// keep requires the lock.
+func (m *Manager) keep(s *Session) {
 	if len(m.ended) == maxTracked {
 		delete(m.sessions, m.ended[0].name)
 		m.ended = slices.Delete(m.ended, 0, 1)
@@ -151,6 +176,10 @@ type Session struct {
 	context context.Context
 	cancel  func()
 	moved   atomic.Int64 // pieces of data, to notice idle sessions
+	// Begun is when it began; Received and Sent count bytes from and to the client.
+	Begun          time.Time
+	Received, Sent atomic.Int64
+	kept           *Dump // of Keep
 
 	source *stage
 	mu     sync.Mutex // guards the fields below

@@ -165,6 +165,12 @@ func (s *Session) pump(ctx context.Context, to, from *stage) error {
 			return
 		}
 		s.moved.Add(1)
+		switch s.source {
+		case from:
+			s.Received.Add(int64(bytes))
+		case to:
+			s.Sent.Add(int64(bytes))
+		}
 		from.count(bytes, false)
 		to.count(bytes, true)
 	}
