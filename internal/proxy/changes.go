@@ -74,7 +74,7 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 	}
 	if reflect.DeepEqual(old.current().Spec, l.Spec) {
 		old.mu.Lock()
-		old.spec = l
+		old.spec.Rules, old.spec.Options = l.Rules, l.Options // the spec is in use
 		old.mu.Unlock()
 		old.track.Store(int64(l.Options.Track))
 		p.store.ReleaseRules(old.rules.Swap(rules), true)

@@ -103,7 +103,11 @@ func (l *listener) address(spec *config.ListenerSpec) string {
 // acceptTCP accepts TCP connections, and those with TLS if the spec has it.
 func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map[string]any)) error {
 	if spec.TLS == nil {
-		return l.listenStream("tcp", l.address(spec), func(nc net.Conn) { serve(nc, connMetadata("TCP", nc)) })
+		return l.listenStream("tcp", l.address(spec), func(nc net.Conn) {
+			if h, ok := readProxyHeader(spec, nc); ok {
+				serve(nc, addressed(connMetadata("TCP", nc), h))
+			}
+		})
 	}
 	var protocols []string
 	if spec.Protocol != config.TCP && http2On(spec) {
@@ -114,6 +118,10 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 		return err
 	}
 	return l.listenStream("tcp", l.address(spec), func(nc net.Conn) {
+		h, ok := readProxyHeader(spec, nc)
+		if !ok {
+			return
+		}
 		ctx, cancel := context.WithTimeout(l.ctx, handshakeTimeout)
 		defer cancel()
 		secure := tls.Server(nc, c)
@@ -121,7 +129,7 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 			_ = nc.Close() // the client has no TLS, or not the right one
 			return
 		}
-		serve(secure, tlsMetadata(secure))
+		serve(secure, addressed(tlsMetadata(secure), h))
 	})
 }
 

@@ -2,13 +2,16 @@ package proxy
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/accesslog"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
+	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/session"
 )
 
@@ -97,7 +100,7 @@ func (l *listener) requestEnded(r *httpforward.Request) {
 	if log := l.proxy.access.Load(); log != nil {
 		log.Write(&accesslog.Entry{
 			Time: r.Begun, Listener: spec.Name, Protocol: string(spec.Spec.Protocol), Session: requestName(r),
-			Client: addrPort(r.Client).String(), Method: r.Method, Host: r.Host, Path: r.Target, Status: r.Status,
+			Client: clientOf(r.Metadata), Method: r.Method, Host: r.Host, Path: r.Target, Status: r.Status,
 			Cluster: r.Cluster, Endpoint: r.Endpoint, Retries: r.Retries, Received: r.Received, Sent: r.Sent,
 			Seconds: r.Took.Seconds(),
 		})
@@ -105,6 +108,17 @@ func (l *listener) requestEnded(r *httpforward.Request) {
 	if track := l.track.Load(); track > 0 {
 		l.proxy.sessions.Keep(l.requestDump(r, "DESTROYED"), spec.Name, time.Duration(track)*time.Second)
 	}
+}
+
+// clientOf returns the address of the client in the metadata; empty if there is none.
+func clientOf(meta any) string {
+	ip := metadata.At(meta, metadata.Path{"IP", "src_addr"})
+	for _, protocol := range []string{"TCP", "UDP"} {
+		if port := metadata.At(meta, metadata.Path{protocol, "src_port"}); ip.Kind == metadata.String && port.Kind == metadata.Number {
+			return net.JoinHostPort(ip.Text, strconv.Itoa(int(port.Num)))
+		}
+	}
+	return ip.Text
 }
 
 // sessionEnded writes the access log.
@@ -115,7 +129,7 @@ func (p *Proxy) sessionEnded(s *session.Session) {
 	}
 	d := s.Dump()
 	e := &accesslog.Entry{
-		Time: s.Begun, Listener: s.Listener, Session: d.Name, Cluster: d.Destination.Origin,
+		Time: s.Begun, Listener: s.Listener, Session: d.Name, Client: clientOf(d.Metadata), Cluster: d.Destination.Origin,
 		Received: s.Received.Load(), Sent: s.Sent.Load(), Seconds: time.Since(s.Begun).Seconds(),
 	}
 	if s.Spec != nil {

@@ -133,3 +133,31 @@ func TestMissingCertificate(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// The certificates of both sides must have a name that the other one expects.
+func TestPeerNames(t *testing.T) {
+	dir := t.TempDir()
+	writeCertificate(t, dir, "a.example")
+	for _, c := range []struct {
+		server, client string
+		ok             bool
+	}{
+		{"[a.example]", "[b.example, a.*]", true}, {"[b.example]", "[a.example]", false}, {"[a.example]", "[b*]", false},
+	} {
+		text := strings.NewReplacer("DIR", dir, "SERVER", c.server, "CLIENT", c.client).Replace(`
+listeners:
+- name: outer
+  spec: {protocol: TCP, port: $OUTER, address: 127.0.0.1}
+  rules: [{action: {route: {destination: {spec: {protocol: TCP, port: $IN, tls: {ca: DIR/cert.pem, certificate: DIR/cert.pem, key: DIR/key.pem, peers: SERVER}}, endpoints: [{spec: {address: 127.0.0.1}}]}}}}]
+- name: in
+  spec: {protocol: TCP, port: $IN, address: 127.0.0.1, tls: {certificate: DIR/cert.pem, key: DIR/key.pem, client_ca: DIR/cert.pem, peers: CLIENT}}
+  rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]
+`)
+		conn := dial(t, "tcp", start(t, text, "OUTER", "IN")["OUTER"])
+		_, _ = io.WriteString(conn, "hello")
+		_ = conn.(*net.TCPConn).CloseWrite()
+		if got, _ := io.ReadAll(conn); (string(got) == "hello") != c.ok {
+			t.Errorf("server %s, client %s: got %q", c.server, c.client, got)
+		}
+	}
+}

@@ -6,6 +6,7 @@ var proxyImports = []rule{
 	{"internal/proxy/accesslog", nil},
 	{"internal/proxy/config", nil},
 	{"internal/proxy/http1", nil},
+	{"internal/proxy/proxyprotocol", nil},
 	{"internal/proxy/rawconn", nil},
 	{"internal/proxy/stream", nil},
 	{"internal/proxy/metadata", []string{"internal/proxy/config"}},
@@ -30,12 +31,13 @@ var proxyImports = []rule{
 	{"internal/proxy/connect", []string{
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1",
 		"internal/proxy/jsonsocket", "internal/proxy/metadata",
-		"internal/proxy/pseudo", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/websocket",
+		"internal/proxy/proxyprotocol", "internal/proxy/pseudo", "internal/proxy/stream",
+		"internal/proxy/tlsfile", "internal/proxy/websocket",
 	}},
 	{"internal/proxy/api", []string{"internal/proxy/config"}},
 	{"internal/proxy", []string{
 		"internal/proxy/accesslog", "internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/httpforward",
-		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/session", "internal/proxy/stream",
-		"internal/proxy/tlsfile", "internal/proxy/websocket",
+		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/proxyprotocol",
+		"internal/proxy/session", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/websocket",
 	}},
 }

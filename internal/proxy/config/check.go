@@ -12,9 +12,9 @@ import (
 
 // listenerFields are the fields of a listener's spec by protocol.
 var listenerFields = map[Protocol][]string{
-	HTTP:             {"port", "address", "tls", "http2"},
-	WebSocket:        {"port", "address", "tls", "http2"},
-	TCP:              {"port", "address", "tls"},
+	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol"},
+	WebSocket:        {"port", "address", "tls", "http2", "proxy_protocol"},
+	TCP:              {"port", "address", "tls", "proxy_protocol"},
 	UDP:              {"port", "address", "connect", "options"},
 	UnixDomainSocket: {"filename", "type"},
 	JSONSocket:       {"transport"},
@@ -23,8 +23,8 @@ var listenerFields = map[Protocol][]string{
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
 	HTTP:             {"port", "bind", "tls", "http2"},
-	WebSocket:        {"port", "bind", "tls", "http2"},
-	TCP:              {"port", "bind", "tls"},
+	WebSocket:        {"port", "bind", "tls", "http2", "proxy_protocol"},
+	TCP:              {"port", "bind", "tls", "proxy_protocol"},
 	UDP:              {"port", "bind"},
 	UnixDomainSocket: {"type"},
 	JSONSocket:       {"transport", "header"},

@@ -103,6 +103,12 @@ func (s *ClusterSpec) check() error {
 	case s.Protocol == Sync && s.Query == "":
 		return errors.New("query: is required")
 	}
+	if s.ProxyProtocol < 0 || s.ProxyProtocol > 2 {
+		return fmt.Errorf("proxy_protocol: must be 1 or 2, is %d", s.ProxyProtocol)
+	}
+	if s.ProxyProtocol > 0 && s.HTTP2 {
+		return errors.New("proxy_protocol: sessions share the connections of HTTP/2")
+	}
 	if err := checkType(s.Type); err != nil {
 		return err
 	}
@@ -158,6 +164,9 @@ func (h *HeaderRule) check(map[string]bool) error {
 func (t *ListenerTLS) check(map[string]bool) error {
 	if t.Certificate == "" || t.Key == "" {
 		return errors.New("certificate: certificate and key are required")
+	}
+	if len(t.Peers) > 0 && t.ClientCA == "" {
+		return errors.New("peers: client_ca is required")
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ type ListenerSpec struct {
 	// HTTP2 is false if the listener serves HTTP/1 only. By default it also serves HTTP/2: with TLS if the client asks for
 	// it (ALPN), without TLS if the client begins with it.
 	HTTP2 *bool `json:"http2,omitempty"`
+	// ProxyProtocol makes each connection begin with a header of the PROXY protocol, version 1 or 2: its addresses are
+	// those of the metadata. Connections without it are closed. Only trusted proxies may reach the port.
+	ProxyProtocol bool `json:"proxy_protocol,omitempty"`
 	// TLS makes the listener terminate TLS.
 	TLS *ListenerTLS `json:"tls,omitempty"`
 }
@@ -74,6 +77,9 @@ type ListenerTLS struct {
 	Key string `json:"key"`
 	// ClientCA is the path of the PEM file with CAs of client certificates, which are then required.
 	ClientCA string `json:"client_ca,omitempty"`
+	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the end
+	// stands for any rest. Default: any certificate of the CA.
+	Peers []string `json:"peers,omitempty"`
 	// ALPN are the protocols that are offered. Default: h2 and http/1.1 for HTTP and WebSocket.
 	ALPN []string `json:"alpn,omitempty"`
 }
@@ -104,6 +110,8 @@ type ClusterSpec struct {
 	// HTTP2 makes requests to the endpoints use HTTP/2, as gRPC needs it: with TLS if the endpoint agrees (ALPN), without
 	// TLS in any case.
 	HTTP2 bool `json:"http2,omitempty"`
+	// ProxyProtocol is the version of the PROXY protocol, 1 or 2, whose header begins each connection. Default: 0, none.
+	ProxyProtocol int `json:"proxy_protocol,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`
 }
@@ -138,6 +146,9 @@ type ClusterTLS struct {
 	CA string `json:"ca,omitempty"`
 	// ServerName is the name that is sent (SNI) and that the certificate must have. Default: the address.
 	ServerName string `json:"server_name,omitempty"`
+	// Peers are names: the certificate of an endpoint must have one of them, as URI (SPIFFE ID) or DNS name, instead of the
+	// server name. A star at the end stands for any rest.
+	Peers []string `json:"peers,omitempty"`
 	// Certificate is the path of the PEM file with the client certificate.
 	Certificate string `json:"certificate,omitempty"`
 	// Key is the path of the PEM file with its private key.

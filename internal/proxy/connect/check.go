@@ -30,7 +30,7 @@ func (c *Connector) Check(ctx context.Context, to *cluster.Cluster, e *cluster.E
 		}
 		address = net.JoinHostPort(host, strconv.Itoa(h.Port))
 	}
-	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, network, address) }
+	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, network, address, nil) }
 	var nc net.Conn
 	var err error
 	if grpc := h.Kind() == "GRPC"; h.Kind() != "TCP" && (grpc || spec.HTTP2) && h.Port == 0 {

@@ -17,6 +17,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/jsonsocket"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
+	"anymesh.dev/anymesh/internal/proxy/proxyprotocol"
 	"anymesh.dev/anymesh/internal/proxy/pseudo"
 	"anymesh.dev/anymesh/internal/proxy/stream"
 	"anymesh.dev/anymesh/internal/proxy/tlsfile"
@@ -41,26 +42,26 @@ func (c *Connector) open(
 ) (stream.Stream, error) {
 	switch spec.Protocol {
 	case config.TCP:
-		nc, err := dial(ctx, spec, "tcp", e.Address)
+		nc, err := dial(ctx, spec, "tcp", e.Address, meta)
 		if err != nil {
 			return nil, err
 		}
 		return stream.Conn{Conn: nc}, nil
 	case config.UDP:
-		nc, err := dial(ctx, spec, "udp", e.Address)
+		nc, err := dial(ctx, spec, "udp", e.Address, nil)
 		if err != nil {
 			return nil, err
 		}
 		return datagram.Conn{UDPConn: nc.(*net.UDPConn)}, nil
 	case config.UnixDomainSocket:
 		if spec.Type == "seqpacket" {
-			nc, err := dial(ctx, spec, "unixpacket", e.Address)
+			nc, err := dial(ctx, spec, "unixpacket", e.Address, nil)
 			if err != nil {
 				return nil, err
 			}
 			return stream.Packets{Conn: stream.Conn{Conn: nc}}, nil
 		}
-		nc, err := dial(ctx, spec, "unix", e.Address)
+		nc, err := dial(ctx, spec, "unix", e.Address, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +91,7 @@ func (c *Connector) jsonSocket(
 func (c *Connector) webSocket(
 	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
 ) (stream.Stream, error) {
-	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, "tcp", e.Address) }
+	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, "tcp", e.Address, meta) }
 	var nc net.Conn
 	var err error
 	if spec.HTTP2 {
@@ -152,10 +153,13 @@ func shake(ctx context.Context, c io.Closer, do func() (stream.Stream, error)) (
 func (c *Connector) Dial(
 	ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, _ metadata.Document,
 ) (net.Conn, error) {
-	return dial(ctx, &to.Spec, "tcp", e.Address)
+	return dial(ctx, &to.Spec, "tcp", e.Address, nil)
 }
 
-func dial(ctx context.Context, spec *config.ClusterSpec, network, address string) (net.Conn, error) {
+// dial connects to an address. The metadata have the addresses of the client for the PROXY protocol.
+func dial(
+	ctx context.Context, spec *config.ClusterSpec, network, address string, meta *metadata.Tree,
+) (net.Conn, error) {
 	var d net.Dialer
 	if bind := spec.Bind.Addr(); spec.Bind != nil {
 		if !bind.Addr().IsValid() {
@@ -168,6 +172,12 @@ func dial(ctx context.Context, spec *config.ClusterSpec, network, address string
 		}
 	}
 	nc, err := d.DialContext(ctx, network, address)
+	if err == nil && spec.ProxyProtocol > 0 {
+		from, at := clientAddresses(meta)
+		if _, err = nc.Write(proxyprotocol.Append(nil, spec.ProxyProtocol, from, at)); err != nil {
+			_ = nc.Close() // nothing was sent
+		}
+	}
 	if err != nil || spec.TLS == nil {
 		return nc, err
 	}
@@ -190,4 +200,24 @@ func dial(ctx context.Context, spec *config.ClusterSpec, network, address string
 		return nil, err
 	}
 	return secure, nil
+}
+
+// clientAddresses returns the addresses of the client and of what it connected to; invalid ones if they are unknown.
+func clientAddresses(meta *metadata.Tree) (from, at netip.AddrPort) {
+	one := func(side string) netip.AddrPort {
+		a, err := netip.ParseAddr(meta.Lookup(metadata.Path{"IP", side + "_addr"}).Text)
+		if err != nil {
+			return netip.AddrPort{}
+		}
+		for _, protocol := range []string{"TCP", "UDP"} {
+			if v := meta.Lookup(metadata.Path{protocol, side + "_port"}); v.Kind == metadata.Number {
+				return netip.AddrPortFrom(a, uint16(v.Num))
+			}
+		}
+		return netip.AddrPort{}
+	}
+	if meta == nil {
+		return from, at
+	}
+	return one("src"), one("dst")
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,6 +93,9 @@ func Server(spec *config.ListenerTLS, protocols []string) (*tls.Config, error) {
 		return nil, fmt.Errorf("tls.client_ca: %w", err)
 	}
 	c.ClientAuth = tls.RequireAndVerifyClientCert
+	if len(spec.Peers) > 0 {
+		c.VerifyConnection = func(state tls.ConnectionState) error { return named(state, spec.Peers) }
+	}
 	base := c.Clone()
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		out := base.Clone()
@@ -120,5 +125,36 @@ func Client(spec *config.ClusterTLS, host string, protocols []string) (*tls.Conf
 		one, failed = tls.LoadX509KeyPair(spec.Certificate, spec.Key)
 		c.Certificates = []tls.Certificate{one}
 	}
+	if len(spec.Peers) > 0 {
+		c.InsecureSkipVerify = true // the names are checked instead of the host, and the chain here
+		c.VerifyConnection = func(state tls.ConnectionState) error {
+			options := x509.VerifyOptions{Roots: c.RootCAs, Intermediates: x509.NewCertPool()}
+			for _, one := range state.PeerCertificates[1:] {
+				options.Intermediates.AddCert(one)
+			}
+			if _, err := state.PeerCertificates[0].Verify(options); err != nil {
+				return err
+			}
+			return named(state, spec.Peers)
+		}
+	}
 	return c, errors.Join(err, failed)
+}
+
+// named checks that the certificate of the peer has one of some names.
+func named(state tls.ConnectionState, peers []string) error {
+	leaf := state.PeerCertificates[0]
+	names := slices.Clone(leaf.DNSNames)
+	for _, u := range leaf.URIs {
+		names = append(names, u.String())
+	}
+	for _, peer := range peers {
+		prefix, any := strings.CutSuffix(peer, "*")
+		for _, name := range names {
+			if name == peer || any && strings.HasPrefix(name, prefix) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the certificate has the names %q, none of %q", names, peers)
 }
