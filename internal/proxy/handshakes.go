@@ -89,8 +89,8 @@ func (l *listener) webSockets(nc net.Conn, first []byte, meta map[string]any, ha
 	})
 }
 
-// readUpgrade reads the request of a WebSocket client, and returns what was read after it; if it is no request, all that
-// was read.
+// readUpgrade reads the request of a WebSocket client, and returns what was read after it; if it is no request, all
+// that was read.
 func readUpgrade(nc net.Conn) (*http1.Request, websocket.Request, []byte, *http1.Error) {
 	request := new(http1.Request)
 	buffer := make([]byte, 0, 4096)

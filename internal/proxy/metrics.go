@@ -129,6 +129,10 @@ func (m metrics) http(all []*listener) {
 	m.each(all, func(s *httpforward.Stats, labels []string) {
 		m.add("http_retries_total", float64(s.Retries.Load()), labels...)
 	})
+	m.head("http_mirrors_dropped_total", "counter", "Copies of requests that were not sent, because too many were under way.")
+	m.each(all, func(s *httpforward.Stats, labels []string) {
+		m.add("http_mirrors_dropped_total", float64(s.MirrorsDropped.Load()), labels...)
+	})
 	m.head("http_request_duration_seconds", "histogram", "Time from the head of a request to the end of its response.")
 	m.each(all, func(s *httpforward.Stats, labels []string) {
 		count := uint64(0)

@@ -1,10 +1,12 @@
 package proxy_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,7 +102,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 	if n, err := c.Read(make([]byte, 1)); err == nil || n > 0 {
 		t.Errorf("got %d bytes, error %v", n, err)
-	} else if timeout, is := err.(net.Error); is && timeout.Timeout() {
+	} else if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the session does not end")
 	}
 }

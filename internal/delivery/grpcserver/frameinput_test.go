@@ -55,7 +55,8 @@ func TestFrameInput(t *testing.T) {
 
 // Long frames that are cut make no garbage.
 func TestFrameInputAllocations(t *testing.T) {
-	frame := append(h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.FrameSize), make([]byte, h2frame.FrameSize)...)
+	frame := h2frame.AppendHeader(nil, http2.FrameData, 0, 1, h2frame.FrameSize)
+	frame = append(frame, make([]byte, h2frame.FrameSize)...)
 	var input frameInput
 	if n := testing.AllocsPerRun(100, func() {
 		for _, part := range [][]byte{frame[:5000], frame[5000:]} {

@@ -30,7 +30,7 @@ type HealthCheck struct {
 	Healthy int `json:"healthy,omitempty"`
 }
 
-// Outlier ejects endpoints that fail: connections that cannot be made, and HTTP responses with a status from 500 to 599.
+// Outlier ejects endpoints that fail: connections that cannot be made, and HTTP responses with a status of 500 or more.
 type Outlier struct {
 	// Failures is the number of failures in a row that ejects an endpoint. Default: 5.
 	Failures int `json:"failures,omitempty"`
@@ -40,7 +40,7 @@ type Outlier struct {
 	MaxPercent int `json:"max_percent,omitempty"`
 }
 
-// Limits bound the load of a cluster. What exceeds them fails at once, HTTP requests with the status 503. 0 is no limit.
+// Limits bound the load of a cluster. What exceeds them fails at once, HTTP requests with the status 503. 0: no limit.
 type Limits struct {
 	// Requests is the number of requests and sessions at a time.
 	Requests int `json:"requests,omitempty"`

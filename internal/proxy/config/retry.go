@@ -109,6 +109,16 @@ func (r *Retry) check(map[string]bool) error {
 // isTime reports whether a number of milliseconds is allowed.
 func isTime(t int) bool { return t >= 0 && t <= 1e9 }
 
+func (m *Mirror) check(set map[string]bool) error {
+	if !set["destination"] {
+		return errors.New("destination: is required")
+	}
+	if m.Percent != nil && (*m.Percent < 0 || *m.Percent > 100) {
+		return errors.New("percent: must be from 0 to 100")
+	}
+	return nil
+}
+
 func (t *Timeouts) check(map[string]bool) error {
 	if !isTime(t.Request) || !isTime(t.Attempt) || t.Idle != nil && !isTime(*t.Idle) {
 		return errors.New("request: request, attempt and idle must be from 0 to 1000000000 milliseconds")

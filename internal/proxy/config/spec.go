@@ -77,8 +77,8 @@ type ListenerTLS struct {
 	Key string `json:"key"`
 	// ClientCA is the path of the PEM file with CAs of client certificates, which are then required.
 	ClientCA string `json:"client_ca,omitempty"`
-	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the end
-	// stands for any rest. Default: any certificate of the CA.
+	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the
+	// end stands for any rest. Default: any certificate of the CA.
 	Peers []string `json:"peers,omitempty"`
 	// ALPN are the protocols that are offered. Default: h2 and http/1.1 for HTTP and WebSocket.
 	ALPN []string `json:"alpn,omitempty"`
@@ -146,8 +146,8 @@ type ClusterTLS struct {
 	CA string `json:"ca,omitempty"`
 	// ServerName is the name that is sent (SNI) and that the certificate must have. Default: the address.
 	ServerName string `json:"server_name,omitempty"`
-	// Peers are names: the certificate of an endpoint must have one of them, as URI (SPIFFE ID) or DNS name, instead of the
-	// server name. A star at the end stands for any rest.
+	// Peers are names: the certificate of an endpoint must have one of them, as URI (SPIFFE ID) or DNS name, instead of
+	// the server name. A star at the end stands for any rest.
 	Peers []string `json:"peers,omitempty"`
 	// Certificate is the path of the PEM file with the client certificate.
 	Certificate string `json:"certificate,omitempty"`

@@ -159,6 +159,17 @@ type Route struct {
 	Retry Retry `json:"retry,omitzero"`
 	// Timeouts limit requests and sessions.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
+	// Mirrors are clusters that get a copy of what clients send. Their answers are dropped.
+	Mirrors []Mirror `json:"mirrors,omitempty"`
+}
+
+// Mirror is a cluster that gets a copy of requests, of up to 16 KiB, or of the data of sessions. What it does not take
+// in time is lost for it: messages, or the rest of a stream of bytes.
+type Mirror struct {
+	// Destination is the name of a cluster, or a cluster.
+	Destination ClusterRef `json:"destination" alias:"cluster"`
+	// Percent is the share of requests and sessions that are copied, from 0 to 100. Default: 100.
+	Percent *int `json:"percent,omitempty"`
 }
 
 // Policy is a way to choose an endpoint.

@@ -27,8 +27,9 @@ type conn struct {
 	raw    *rawconn.Conn // the client; nil if it is no plain socket
 	tcp    *net.TCPConn  // the client; nil if it has another protocol
 	base   map[string]any
-	stream bool // the client is a stream of HTTP/2
-	shared bool // a session may still refer to the connection
+	stream bool          // the client is a stream of HTTP/2
+	shared bool          // a session may still refer to the connection
+	mirror *object.Route // of a copy of a request, which has no client
 
 	in   *[]byte // input; nil while there is none
 	r, w int     // the unread part of the input
@@ -97,12 +98,17 @@ func (c *conn) serve() (first []byte) {
 		c.busy.Store(true)
 		begun := time.Now()
 		c.info.begin(c.head, begun)
-		c.s.Stats.Requests.Add(1)
+		if c.mirror == nil {
+			c.s.Stats.Requests.Add(1)
+		}
 		c.status, c.started, c.unread = 0, false, false
 		c.stall = c.s.Timeouts.Stall
 		c.limit(c.stall)
 		keep := c.handle()
 		now := time.Now()
+		if c.mirror != nil {
+			return nil
+		}
 		c.s.Stats.done(c.status, now.Sub(begun))
 		if ended := c.s.Ended(); ended != nil {
 			if r := c.describe(now); r != nil {
@@ -176,6 +182,10 @@ func (c *conn) readMore() error {
 
 // handle serves a request. It returns false if the connection must end.
 func (c *conn) handle() bool {
+	if c.mirror != nil {
+		dest := c.mirror.Destination.Get()
+		return dest != nil && c.forward(c.mirror, dest, nil)
+	}
 	route, rule, err := object.Lookup(c.s.Rules(), c)
 	if err != nil {
 		return c.fail(404, err.Error())

@@ -51,6 +51,9 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		c.r += int(c.request.Length)
 	}
 	c.info.received.Store(max(0, c.request.Length))
+	if len(route.Mirrors) > 0 && a.whole && !c.wantsTunnel() {
+		c.s.copyTo(route.Chosen(), c.out, c.base)
+	}
 	dest.Sessions.Add(1)
 	if err := dest.Enter(); err != nil {
 		dest.Failed.Add(1)
@@ -195,7 +198,8 @@ func (c *conn) try(a *attempt, head int) error {
 	}
 	if err != nil {
 		u.closed = true
-		a.fresh = !fresh && a.whole && !limit.isOver() && (u.used && !in.received && !a.once || errors.Is(err, h2.ErrNotProcessed))
+		untouched := u.used && !in.received && !a.once || errors.Is(err, h2.ErrNotProcessed)
+		a.fresh = !fresh && a.whole && !limit.isOver() && untouched
 		if a.body != nil {
 			c.unread = true
 			select {

@@ -66,6 +66,9 @@ type Request struct {
 
 // describe returns the current request; nil without one.
 func (c *conn) describe(now time.Time) *Request {
+	if c.mirror != nil {
+		return nil
+	}
 	c.info.mu.Lock()
 	defer c.info.mu.Unlock()
 	i := &c.info

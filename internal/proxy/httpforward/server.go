@@ -52,6 +52,7 @@ type Server struct {
 	// Done is closed at the end of the server.
 	Done <-chan struct{}
 
+	mirrored atomic.Int64 // copies of requests under way
 	clock    atomic.Int64 // seconds since the start
 	draining atomic.Bool
 
@@ -180,6 +181,8 @@ type Stats struct {
 	Responses [6]atomic.Uint64
 	// Retries counts further attempts.
 	Retries atomic.Uint64
+	// MirrorsDropped counts copies of requests that were not sent, because too many were under way.
+	MirrorsDropped atomic.Uint64
 	// Latency counts requests by duration; Buckets has the upper bounds. The last one has none.
 	Latency [len(Buckets) + 1]atomic.Uint64
 	// Nanoseconds is the sum of all durations.

@@ -27,6 +27,9 @@ func (p *plan) commit() {
 		for _, name := range r.spec.egress {
 			built.Egress = append(built.Egress, s.clusters.use(name))
 		}
+		for _, m := range r.spec.mirrors {
+			built.Mirrors = append(built.Mirrors, Mirror{s.clusters.use(m.destination), m.percent})
+		}
 		if old := s.routes.set(r.name, built); old != nil {
 			s.dropRoute(old)
 		}

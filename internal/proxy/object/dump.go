@@ -199,6 +199,17 @@ func routeDump(recursive bool) func(*Route) Object {
 			"egress":  references(r.Egress, recursive, clusterDump(recursive)),
 			"retry":   retry,
 		}
+		mirrors := []any{}
+		for _, m := range r.Mirrors {
+			destination := reference(m.Destination, recursive, clusterDump(recursive))
+			mirrors = append(mirrors, Object{"destination": destination, "percent": m.Percent})
+		}
+		if len(mirrors) > 0 {
+			out["mirrors"] = mirrors
+		}
+		if text := r.warning(); text != "" {
+			out["warning"] = text
+		}
 		if r.Timeouts != (config.Timeouts{}) {
 			out["timeouts"] = r.Timeouts
 		}

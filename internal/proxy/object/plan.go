@@ -48,6 +48,12 @@ type routeSpec struct {
 	ingress, egress []string
 	retry           config.Retry
 	timeouts        config.Timeouts
+	mirrors         []mirrorSpec
+}
+
+type mirrorSpec struct {
+	destination string
+	percent     int
 }
 
 func (s *Store) plan() *plan {
@@ -173,6 +179,16 @@ func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 			return fmt.Errorf("egress[%d]: %w", i, err)
 		}
 		spec.egress = append(spec.egress, one)
+	}
+	for i, m := range r.Mirrors {
+		one := mirrorSpec{percent: 100}
+		if m.Percent != nil {
+			one.percent = *m.Percent
+		}
+		if one.destination, err = p.addClusterRef(name, "mirror-Cluster", m.Destination); err != nil {
+			return fmt.Errorf("mirrors[%d].destination: %w", i, err)
+		}
+		spec.mirrors = append(spec.mirrors, one)
 	}
 	p.routes = append(p.routes, newObject[routeSpec]{name, auto, spec})
 	return nil

@@ -193,7 +193,11 @@ func (s *Store) dropRoute(r *Route) {
 
 // clusters returns the references of a route.
 func (r *Route) clusters() []*Slot[cluster.Cluster] {
-	return slices.Concat([]*Slot[cluster.Cluster]{r.Destination}, r.Ingress, r.Egress)
+	all := slices.Concat([]*Slot[cluster.Cluster]{r.Destination}, r.Ingress, r.Egress)
+	for _, m := range r.Mirrors {
+		all = append(all, m.Destination)
+	}
+	return all
 }
 
 // removeCluster removes a cluster with its endpoints.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
@@ -39,6 +40,25 @@ type Route struct {
 	Ingress, Egress []*Slot[cluster.Cluster]
 	Retry           config.Retry
 	Timeouts        config.Timeouts
+	Mirrors         []Mirror
+}
+
+// Mirror is a cluster that gets a copy of what clients send.
+type Mirror struct {
+	Destination *Slot[cluster.Cluster]
+	// Percent is the share that is copied.
+	Percent int
+}
+
+// Chosen returns the clusters that get a copy of a request or a session.
+func (r *Route) Chosen() []*Slot[cluster.Cluster] {
+	var out []*Slot[cluster.Cluster]
+	for _, m := range r.Mirrors {
+		if m.Percent == 100 || rand.IntN(100) < m.Percent {
+			out = append(out, m.Destination)
+		}
+	}
+	return out
 }
 
 // Store holds all objects. Reading of sessions takes no lock.

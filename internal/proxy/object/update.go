@@ -131,7 +131,11 @@ func addRules(names map[string]bool, c *config.Config) {
 	}
 	route = func(r config.Route) {
 		add(classRoute, r.Name)
-		for _, ref := range append(append([]config.ClusterRef{r.Destination}, r.Ingress...), r.Egress...) {
+		refs := append(append([]config.ClusterRef{r.Destination}, r.Ingress...), r.Egress...)
+		for _, m := range r.Mirrors {
+			refs = append(refs, m.Destination)
+		}
+		for _, ref := range refs {
 			if ref.Inline != nil {
 				add(classCluster, ref.Inline.Name)
 			}

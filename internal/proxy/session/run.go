@@ -138,11 +138,13 @@ func (s *Session) move(ctx context.Context) error {
 		}
 	}
 	chain = append(chain, s.source)
+	s.warn(chain)
+	mirrors := s.startMirrors(ctx)
 	var all sync.WaitGroup
 	for i, to := range chain[1:] {
 		from := chain[i]
 		pump := func() {
-			if err := s.pump(ctx, to, from); err != nil {
+			if err := s.pump(ctx, to, from, mirrors); err != nil {
 				cancel(err)
 			}
 		}
@@ -159,7 +161,7 @@ func (s *Session) move(ctx context.Context) error {
 }
 
 // pump moves data from one stage to the next one, and then tells that one that no more data comes.
-func (s *Session) pump(ctx context.Context, to, from *stage) error {
+func (s *Session) pump(ctx context.Context, to, from *stage, mirrors []*stream.Pipe) error {
 	count := func(bytes int) {
 		if bytes == 0 && !from.side().Messages() {
 			return
@@ -174,7 +176,16 @@ func (s *Session) pump(ctx context.Context, to, from *stage) error {
 		from.count(bytes, false)
 		to.count(bytes, true)
 	}
-	err := stream.Copy(to.side(), from.side(), count)
+	target := to.side()
+	if from == s.source && len(mirrors) > 0 {
+		target = tee{target, mirrors}
+	}
+	err := stream.Copy(target, from.side(), count)
+	if from == s.source {
+		for _, m := range mirrors {
+			_ = m.CloseWrite() // it has no error
+		}
+	}
 	if err != nil {
 		return err
 	}

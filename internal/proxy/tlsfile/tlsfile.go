@@ -149,9 +149,9 @@ func named(state tls.ConnectionState, peers []string) error {
 		names = append(names, u.String())
 	}
 	for _, peer := range peers {
-		prefix, any := strings.CutSuffix(peer, "*")
+		prefix, open := strings.CutSuffix(peer, "*")
 		for _, name := range names {
-			if name == peer || any && strings.HasPrefix(name, prefix) {
+			if name == peer || open && strings.HasPrefix(name, prefix) {
 				return nil
 			}
 		}
