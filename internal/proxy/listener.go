@@ -79,6 +79,8 @@ func (l *listener) accept(spec *config.ListenerSpec, handle func(session.Source)
 		return l.acceptUDP(spec, handle)
 	case config.UnixDomainSocket:
 		return l.acceptUnix(spec, handle)
+	case config.Stdio:
+		return l.acceptStdio(handle)
 	case config.JSONSocket:
 		return l.accept(spec.Transport, func(s session.Source) { l.jsonSocket(s, handle) })
 	case config.WebSocket:

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -92,6 +94,31 @@ func serveConns(t *testing.T, network, address string, each func(peer)) string {
 	return portOf(l.Addr())
 }
 
+// packetsOnly hides the half-close, which datagrams do not have.
+type packetsOnly struct{ net.Conn }
+
+func servePackets(t *testing.T, network, address string, each func(peer)) string {
+	c, err := net.ListenPacket(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	var from net.Addr
+	go each(peer{
+		send: func(b []byte) error { _, err := c.WriteTo(b, from); return err },
+		receive: func() ([]byte, error) {
+			b := make([]byte, 1<<16)
+			n, a, err := c.ReadFrom(b)
+			from = a
+			return b[:n], err
+		},
+	})
+	if network != "udp" {
+		return "0"
+	}
+	return portOf(c.LocalAddr())
+}
+
 var protocols = []protocol{
 	{
 		name: "TCP", listener: "{protocol: TCP, port: $IN}", cluster: "{protocol: TCP, port: $UP}", address: "127.0.0.1",
@@ -116,25 +143,27 @@ var protocols = []protocol{
 		},
 	},
 	{
-		name: "UDP", messages: true, listener: "{protocol: UDP, port: $IN}", cluster: "{protocol: UDP, port: $UP}", address: "127.0.0.1",
-		connect: func(t *testing.T, address, _ string) peer { return connPeer(dial(t, "udp", address)) },
-		serve: func(t *testing.T, _ string, each func(peer)) string {
-			c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		name: "datagram", messages: true, listener: "{protocol: UnixDomainSocket, filename: %s/din, type: datagram}",
+		cluster: "{protocol: UnixDomainSocket, type: datagram}", address: "%s/dup",
+		connect: func(t *testing.T, _, dir string) peer {
+			local, to := &net.UnixAddr{Net: "unixgram", Name: "@" + rand.Text()}, &net.UnixAddr{Name: dir + "/din", Net: "unixgram"}
+			c, err := net.DialUnix("unixgram", local, to)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.Close() })
-			var from net.Addr
-			go each(peer{
-				send: func(b []byte) error { _, err := c.WriteTo(b, from); return err },
-				receive: func() ([]byte, error) {
-					b := make([]byte, 1<<16)
-					n, a, err := c.ReadFrom(b)
-					from = a
-					return b[:n], err
-				},
-			})
-			return portOf(c.LocalAddr())
+			_ = c.SetDeadline(time.Now().Add(patience))
+			return connPeer(packetsOnly{c})
+		},
+		serve: func(t *testing.T, dir string, each func(peer)) string {
+			return servePackets(t, "unixgram", dir+"/dup", each)
+		},
+	},
+	{
+		name: "UDP", messages: true, listener: "{protocol: UDP, port: $IN}", cluster: "{protocol: UDP, port: $UP}", address: "127.0.0.1",
+		connect: func(t *testing.T, address, _ string) peer { return connPeer(dial(t, "udp", address)) },
+		serve: func(t *testing.T, _ string, each func(peer)) string {
+			return servePackets(t, "udp", "127.0.0.1:0", each)
 		},
 	},
 	{

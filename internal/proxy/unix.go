@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/datagram"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/session"
 	"anymesh.dev/anymesh/internal/proxy/stream"
@@ -21,8 +22,14 @@ func (l *listener) acceptUnix(spec *config.ListenerSpec, handle func(session.Sou
 	if spec.Type == "seqpacket" {
 		network = "unixpacket"
 	}
+	if spec.Type == "datagram" {
+		network = "unixgram"
+	}
 	if err := removeStale(l.ctx, network, spec.Filename); err != nil {
 		return err
+	}
+	if network == "unixgram" {
+		return l.acceptDatagrams(spec, handle)
 	}
 	return l.listenStream(network, spec.Filename, func(nc net.Conn) {
 		var s stream.Stream = stream.Conn{Conn: nc}
@@ -35,6 +42,45 @@ func (l *listener) acceptUnix(spec *config.ListenerSpec, handle func(session.Sou
 		})
 	})
 }
+
+// acceptDatagrams accepts the peers of a unix datagram socket.
+func (l *listener) acceptDatagrams(spec *config.ListenerSpec, handle func(session.Source)) error {
+	u := &datagram.UnixListener{Idle: udpIdle}
+	if err := u.Listen(l.ctx, spec.Filename); err != nil {
+		return err
+	}
+	u.Accept = func(peer *datagram.UnixPeer) {
+		l.proxy.running.Go(func() {
+			unix := map[string]any{"filename": spec.Filename, "peer": peer.Name()}
+			handle(session.Source{
+				Name: fmt.Sprintf("UNIX:%s-%d", l.current().Name, l.accepted.Load()), Stream: peer,
+				Meta: &metadata.Tree{Root: map[string]any{"UNIX": unix}},
+			})
+		})
+	}
+	l.closeSocket = u.Close
+	context.AfterFunc(l.ctx, u.Close)
+	l.proxy.running.Go(u.Serve)
+	return nil
+}
+
+// acceptStdio makes standard input and output a session.
+func (l *listener) acceptStdio(handle func(session.Source)) error {
+	l.closeSocket = func() {}
+	l.proxy.running.Go(func() {
+		handle(session.Source{Name: "Stdio", Stream: stdio{}, Meta: &metadata.Tree{Root: map[string]any{"STDIO": map[string]any{}}}})
+	})
+	return nil
+}
+
+// stdio is standard input and output.
+type stdio struct{}
+
+func (stdio) Read(b []byte) (int, error)  { return os.Stdin.Read(b) }
+func (stdio) Write(b []byte) (int, error) { return os.Stdout.Write(b) }
+func (stdio) CloseWrite() error           { return os.Stdout.Close() }
+func (stdio) Close() error                { return os.Stdin.Close() }
+func (stdio) Messages() bool              { return false }
 
 // removeStale removes the socket of a process that has ended.
 func removeStale(ctx context.Context, network, name string) error {

@@ -18,6 +18,7 @@ var listenerFields = map[Protocol][]string{
 	UDP:              {"port", "address", "connect", "options"},
 	UnixDomainSocket: {"filename", "type"},
 	JSONSocket:       {"transport"},
+	Stdio:            {},
 }
 
 // clusterFields are the fields of a cluster's spec by protocol.

@@ -116,8 +116,8 @@ func (s *ClusterSpec) check() error {
 }
 
 func checkType(t string) error {
-	if !slices.Contains([]string{"", "stream", "seqpacket"}, t) {
-		return fmt.Errorf("type: %q is none of stream and seqpacket", t)
+	if !slices.Contains([]string{"", "stream", "seqpacket", "datagram"}, t) {
+		return fmt.Errorf("type: %q is none of stream, seqpacket and datagram", t)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ const (
 
 // ListenerSpec is the protocol and the address of a listener. Each protocol has some of the fields; others are refused.
 type ListenerSpec struct {
-	// Protocol is HTTP, WebSocket, TCP, UDP, UnixDomainSocket or JSONSocket.
+	// Protocol is HTTP, WebSocket, TCP, UDP, UnixDomainSocket, JSONSocket, or Stdio: one session with standard input and
+	// output.
 	Protocol Protocol `json:"protocol"`
 	// Port is the port to listen on, from 1 to 65535.
 	Port int `json:"port,omitempty"`
@@ -34,7 +35,7 @@ type ListenerSpec struct {
 	Address string `json:"address,omitempty"`
 	// Filename is the path of the unix socket.
 	Filename string `json:"filename,omitempty"`
-	// Type is stream or seqpacket, for unix sockets. Default: stream.
+	// Type is stream, seqpacket or datagram, for unix sockets. Default: stream.
 	Type string `json:"type,omitempty"`
 	// Connect restricts a UDP listener to one peer.
 	Connect *ConnectSpec `json:"connect,omitempty"`
@@ -93,7 +94,7 @@ type ClusterSpec struct {
 	Port int `json:"port,omitempty"`
 	// Bind is the local address of connections.
 	Bind *ConnectSpec `json:"bind,omitempty"`
-	// Type is stream or seqpacket, for unix sockets. Default: stream.
+	// Type is stream, seqpacket or datagram, for unix sockets. Default: stream.
 	Type string `json:"type,omitempty"`
 	// Transport is the cluster below JSONSocket.
 	Transport *ClusterSpec `json:"transport,omitempty" alias:"transport_spec"`

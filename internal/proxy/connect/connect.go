@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -54,6 +55,13 @@ func (c *Connector) open(
 		}
 		return datagram.Conn{UDPConn: nc.(*net.UDPConn)}, nil
 	case config.UnixDomainSocket:
+		if spec.Type == "datagram" {
+			nc, err := dial(ctx, spec, "unixgram", e.Address, nil)
+			if err != nil {
+				return nil, err
+			}
+			return datagram.UnixConn{UnixConn: nc.(*net.UnixConn)}, nil
+		}
 		if spec.Type == "seqpacket" {
 			nc, err := dial(ctx, spec, "unixpacket", e.Address, nil)
 			if err != nil {
@@ -161,6 +169,9 @@ func dial(
 	ctx context.Context, spec *config.ClusterSpec, network, address string, meta *metadata.Tree,
 ) (net.Conn, error) {
 	var d net.Dialer
+	if network == "unixgram" { // an abstract address, to which the endpoint can answer
+		d.LocalAddr = &net.UnixAddr{Net: network, Name: "@" + rand.Text()}
+	}
 	if bind := spec.Bind.Addr(); spec.Bind != nil {
 		if !bind.Addr().IsValid() {
 			bind = netip.AddrPortFrom(netip.IPv4Unspecified(), bind.Port())
