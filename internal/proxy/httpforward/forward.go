@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
@@ -42,6 +41,9 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		a.doc = meta
 	}
 	a.whole = !c.request.Chunked && c.request.Length <= int64(c.w-c.r)
+	if err := c.checkChunks(); err != nil {
+		return c.fail(400, err.Error())
+	}
 	if err := c.writeRequest(meta); err != nil {
 		return c.fail(500, err.Error())
 	}
@@ -92,42 +94,6 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		if len(a.tried) >= len(dest.Endpoints()) && !c.pause(a.limit.within(route.Retry.Wait(retries))) {
 			return false
 		}
-	}
-}
-
-// mayRetry reports whether the route allows another attempt in the current state.
-func (a *attempt) mayRetry(err error) bool {
-	if !a.sent {
-		return a.route.Retry.Connect()
-	}
-	again := (*statusError)(nil)
-	switch {
-	case errors.As(err, &again):
-		return true
-	case errors.Is(err, errAttempt) && a.whole && slices.Contains(a.route.Retry.Statuses, 504):
-		return true
-	}
-	return a.route.Retry.Disconnect() && a.whole && !a.once
-}
-
-// idempotent reports whether a request with a method may be sent twice: RFC 9110, 9.2.2.
-func idempotent(method []byte) bool {
-	switch string(method) {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
-		return true
-	}
-	return false
-}
-
-// pause waits before another attempt, when all endpoints were tried.
-func (c *conn) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.s.Done:
-		return false
 	}
 }
 

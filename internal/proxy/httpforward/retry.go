@@ -1,0 +1,61 @@
+package httpforward
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/http1"
+)
+
+// checkChunks checks the chunks that came with the head, before an endpoint sees the request.
+func (c *conn) checkChunks() error {
+	if !c.request.Chunked {
+		return nil
+	}
+	var chunks http1.Chunks
+	for rest := (*c.in)[c.r:c.w]; len(rest) > 0 && !chunks.Done(); {
+		_, used, err := chunks.Next(rest)
+		if err != nil || used == 0 {
+			return err
+		}
+		rest = rest[used:]
+	}
+	return nil
+}
+
+// mayRetry reports whether the route allows another attempt in the current state.
+func (a *attempt) mayRetry(err error) bool {
+	if !a.sent {
+		return a.route.Retry.Connect()
+	}
+	again := (*statusError)(nil)
+	switch {
+	case errors.As(err, &again):
+		return true
+	case errors.Is(err, errAttempt) && a.whole && slices.Contains(a.route.Retry.Statuses, 504):
+		return true
+	}
+	return a.route.Retry.Disconnect() && a.whole && !a.once
+}
+
+// idempotent reports whether a request with a method may be sent twice: RFC 9110, 9.2.2.
+func idempotent(method []byte) bool {
+	switch string(method) {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
+
+// pause waits before another attempt, when all endpoints were tried.
+func (c *conn) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.s.Done:
+		return false
+	}
+}
