@@ -93,25 +93,10 @@ of AWS with another port, such as a database, needs a VirtualNode and a backend.
 
 // appMesh generates appmesh.md.
 func appMesh(drivers map[string]sidecar.Renderer) (string, error) {
-	all, err := fields.All()
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
 	b.WriteString(appMeshIntro)
-	kind := ""
-	for _, f := range all {
-		if f.Kind != kind {
-			kind = f.Kind
-			fmt.Fprintf(&b, "\n## %s\n\n| field | implemented by |\n|---|---|\n", kind)
-		}
-		outcome, err := fields.Probe(f, drivers)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimPrefix(f.Path(), "spec."), effect(outcome))
-	}
-	return b.String(), nil
+	err := fieldTables(&b, fields.AppMesh, drivers)
+	return b.String(), err
 }
 
 func effect(o fields.Outcome) string {

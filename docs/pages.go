@@ -29,6 +29,10 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	osmByField, err := openServiceMesh(all)
+	if err != nil {
+		return nil, err
+	}
 	refused, err := admission()
 	if err != nil {
 		return nil, err
@@ -73,6 +77,7 @@ func Pages() (map[string]string, error) {
 		"admission.md": refused,
 		alerts.Page:    alerts.Markdown(),
 		"appmesh.md":   fieldByField,
+		"osm.md":       osmByField,
 		"findings.md":  codesIndex(),
 		"check.md":     checkNotice + check.Page(dialect.All()),
 		"drivers.md":   drivers(all),

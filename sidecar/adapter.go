@@ -102,14 +102,14 @@ func Patch(ctx context.Context) error {
 }
 
 // Start calls Start of the driver in the ControllerContext of ctx, or of the default driver.
-func Start(ctx context.Context) (HealthProbes, error) {
+func Start(ctx context.Context) (Probes, error) {
 	class := ""
 	if c, ok := ctx.Value(&ControllerCtxKey).(*ControllerContext); ok {
 		class = c.SidecarClass
 	}
 	driver, err := driverOf(class)
 	if err != nil {
-		return HealthProbes{}, err
+		return nil, err
 	}
 	return driver.Start(ctx)
 }

@@ -22,7 +22,7 @@ func (p *probe) Patch(ctx context.Context) error {
 	return nil
 }
 
-func (p *probe) Start(ctx context.Context) (HealthProbes, error) {
+func (p *probe) Start(ctx context.Context) (Probes, error) {
 	c := ctx.Value(&ControllerCtxKey).(*ControllerContext)
 	p.handlers, p.started = len(c.DebugHandlers), true
 	return HealthProbes{Liveness: &HealthProbe{Path: "/live", Port: 1, HTTP: true}}, nil
@@ -99,7 +99,7 @@ func TestContextsArePassedToDriver(t *testing.T) {
 	controller.CancelFunc = cancel
 	defer cancel()
 	probes, err := Start(ctx)
-	if err != nil || probes.Liveness.Path != "/live" {
+	if err != nil || probes.GetHealthProbes().Liveness.Path != "/live" {
 		t.Errorf("Start: %v, %v", probes, err)
 	}
 	if ctx.Value(&InjectorCtxKey) != nil {

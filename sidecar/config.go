@@ -1,9 +1,14 @@
 package sidecar
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -12,9 +17,15 @@ import (
 type Configurator interface {
 	GetSidecarClass() string
 	GetSidecarImage() string
+	GetSidecarWindowsImage() string
 	GetInitContainerImage() string
+	IsPrivilegedInitContainer() bool
 	GetProxyServerPort() uint32
 	GetSidecarLogLevel() string
+	// GetMaxDataPlaneConnections returns the limit of connections of sidecars; 0 means that of the control plane.
+	GetMaxDataPlaneConnections() int
+	// GetConfigResyncInterval returns the interval of repetitions; 0 means none.
+	GetConfigResyncInterval() time.Duration
 	GetIPv6() bool
 }
 
@@ -71,9 +82,20 @@ type Settings struct {
 	SidecarClass string `json:"sidecarClass,omitempty"`
 	// SidecarImage is the image of the default driver's proxy and of the agent.
 	SidecarImage string `json:"sidecarImage,omitempty"`
+	// SidecarWindowsImage is the image of the proxy in pods of Windows, which get no sidecar: only drivers that read it
+	// use it. Its JSON name is that of the released API.
+	SidecarWindowsImage string `json:"SidecarImageWindowsImage,omitempty"`
 	// InitContainerImage is the image of the init container that captures traffic. It contains no proxy. Other
 	// drivers use it too if their entry has no image.
 	InitContainerImage string `json:"initContainerImage,omitempty"`
+	// EnablePrivilegedInitContainer makes the init container privileged, for nodes that refuse packet rules otherwise.
+	EnablePrivilegedInitContainer bool `json:"enablePrivilegedInitContainer,omitempty"`
+	// MaxDataPlaneConnections limits the connections of sidecars to the server of each driver in one control plane; 0
+	// means the limit of the control plane, which is never exceeded.
+	MaxDataPlaneConnections int `json:"maxDataPlaneConnections,omitempty"`
+	// ConfigResyncInterval is the interval, as a duration of Go, in which a driver that polls sends its whole
+	// configuration again; empty or 0 means never. The control plane sends changes at once, and needs none.
+	ConfigResyncInterval string `json:"configResyncInterval,omitempty"`
 	// DNS sets which names the agent of a pod answers. The default is model.DNSUnresolved.
 	DNS model.DNSMode `json:"dns,omitempty"`
 	// ReservedRanges are the ranges of the addresses of names without a Service, at most one of each family. The
@@ -92,12 +114,41 @@ type Settings struct {
 
 // DriverSettings are the settings of one driver.
 type DriverSettings struct {
-	SidecarName        string `json:"sidecarName,omitempty"`
-	SidecarImage       string `json:"sidecarImage,omitempty"`
-	InitContainerImage string `json:"initContainerImage,omitempty"`
+	SidecarName  string `json:"sidecarName,omitempty"`
+	SidecarImage string `json:"sidecarImage,omitempty"`
+	// SidecarWindowsImage is like that of Settings. The Helm values name it sidecarWindowsImage, which is read, too.
+	SidecarWindowsImage string `json:"sidecarImageWindowsImage,omitempty"`
+	InitContainerImage  string `json:"initContainerImage,omitempty"`
 	// ProxyServerPort is the port of the control plane for sidecars; 0 means DefaultProxyServerPort.
 	ProxyServerPort uint32 `json:"proxyServerPort,omitempty"`
+	// SidecarDisabledMTLS asks for connections without mutual TLS. It has no effect: what a dialect protects stays
+	// protected, and the control plane logs a warning.
+	SidecarDisabledMTLS bool `json:"sidecarDisabledMTLS,omitempty"`
 }
+
+// UnmarshalJSON reads the entry. Unknown fields are errors.
+func (d *DriverSettings) UnmarshalJSON(text []byte) error {
+	type plain DriverSettings
+	both := struct {
+		*plain
+		Value string `json:"sidecarWindowsImage"`
+	}{plain: (*plain)(d)}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&both); err != nil {
+		return err
+	}
+	d.SidecarWindowsImage = cmp.Or(d.SidecarWindowsImage, both.Value)
+	return nil
+}
+
+// The environment variables of the program with what applies without a setting, as in Open Service Mesh.
+const (
+	DefaultClassVariable        = "OSM_DEFAULT_SIDECAR_CLASS"
+	DefaultImageVariable        = "OSM_DEFAULT_SIDECAR_IMAGE"
+	DefaultWindowsImageVariable = "OSM_DEFAULT_SIDECAR_WINDOWS_IMAGE"
+	DefaultInitImageVariable    = "OSM_DEFAULT_INIT_CONTAINER_IMAGE"
+)
 
 // DefaultProxyServerPort is the port of the control plane for sidecars if the entry of their driver has none.
 const DefaultProxyServerPort = 15128
@@ -119,34 +170,35 @@ func (c *MeshConfig) Of(class string) *MeshConfig {
 		return c
 	}
 	own := *c
-	own.Sidecar.SidecarClass, own.Sidecar.SidecarImage = class, ""
+	own.Sidecar.SidecarClass, own.Sidecar.SidecarImage, own.Sidecar.SidecarWindowsImage = class, "", ""
 	if image := own.driver().InitContainerImage; image != "" {
 		own.Sidecar.InitContainerImage = image
 	}
 	return &own
 }
 
-// GetSidecarClass returns the sidecarClass of the settings: the default driver, or the argument of Of.
-func (c *MeshConfig) GetSidecarClass() string { return c.Sidecar.SidecarClass }
+// GetSidecarClass returns the sidecarClass of the settings: the default driver, or the argument of Of. Without one, it
+// is that of DefaultClassVariable.
+func (c *MeshConfig) GetSidecarClass() string {
+	return cmp.Or(c.Sidecar.SidecarClass, os.Getenv(DefaultClassVariable))
+}
 
 // GetSidecarImage returns the image of the proxy: for the default driver that of the mesh, otherwise that of the
-// driver's entry.
+// driver's entry, else that of DefaultImageVariable.
 func (c *MeshConfig) GetSidecarImage() string {
-	if c.Sidecar.SidecarImage != "" {
-		return c.Sidecar.SidecarImage
-	}
-	return c.driver().SidecarImage
+	return cmp.Or(c.Sidecar.SidecarImage, c.driver().SidecarImage, os.Getenv(DefaultImageVariable))
+}
+
+// GetSidecarWindowsImage returns the image of the proxy for Windows, by the rules of GetSidecarImage.
+func (c *MeshConfig) GetSidecarWindowsImage() string {
+	return cmp.Or(c.Sidecar.SidecarWindowsImage, c.driver().SidecarWindowsImage, os.Getenv(DefaultWindowsImageVariable))
 }
 
 // GetInitContainerImage returns the image of the capture container: from the mesh, else from the driver's entry, else
-// the image of the proxy.
+// that of DefaultInitImageVariable, else the image of the proxy.
 func (c *MeshConfig) GetInitContainerImage() string {
-	for _, image := range []string{c.Sidecar.InitContainerImage, c.driver().InitContainerImage} {
-		if image != "" {
-			return image
-		}
-	}
-	return c.GetSidecarImage()
+	return cmp.Or(c.Sidecar.InitContainerImage, c.driver().InitContainerImage, os.Getenv(DefaultInitImageVariable),
+		c.GetSidecarImage())
 }
 
 // GetProxyServerPort returns the port of the control plane for sidecars.
@@ -165,8 +217,26 @@ func (c *MeshConfig) GetSidecarLogLevel() string {
 	return c.Sidecar.LogLevel
 }
 
+// IsPrivilegedInitContainer returns whether the init container is privileged.
+func (c *MeshConfig) IsPrivilegedInitContainer() bool { return c.Sidecar.EnablePrivilegedInitContainer }
+
+// GetMaxDataPlaneConnections returns the limit of connections of sidecars to the server of the driver.
+func (c *MeshConfig) GetMaxDataPlaneConnections() int { return c.Sidecar.MaxDataPlaneConnections }
+
+// GetConfigResyncInterval returns the interval of repetitions. A text that is no duration means none.
+func (c *MeshConfig) GetConfigResyncInterval() time.Duration {
+	interval, err := time.ParseDuration(c.Sidecar.ConfigResyncInterval)
+	if err != nil {
+		return 0
+	}
+	return interval
+}
+
 // GetIPv6 returns whether the proxy listens on IPv6.
 func (c *MeshConfig) GetIPv6() bool { return c.Sidecar.IPv6 != IPv6Disabled }
+
+// DisablesMTLS reports whether the entry of the driver asks for connections without mutual TLS, which has no effect.
+func (c *MeshConfig) DisablesMTLS() bool { return c.driver().SidecarDisabledMTLS }
 
 func (c *MeshConfig) driver() DriverSettings {
 	for _, d := range c.Sidecar.SidecarDrivers {

@@ -1,6 +1,8 @@
 package sidecar
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -66,5 +68,58 @@ func ownInitImage(c *MeshConfig) {
 func TestMeshConfigClasses(t *testing.T) {
 	if got := twoDrivers().Classes(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("got classes %q", got)
+	}
+}
+
+// The variables of the program are the last resort, as in Open Service Mesh.
+func TestDefaultsOfTheEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		DefaultClassVariable: "two", DefaultImageVariable: "env:1", DefaultWindowsImageVariable: "env:win",
+		DefaultInitImageVariable: "env:init",
+	} {
+		t.Setenv(name, value)
+	}
+	c := &MeshConfig{Sidecar: Settings{SidecarDrivers: []DriverSettings{{SidecarName: "two"}}}}
+	got := []string{c.GetSidecarClass(), c.GetSidecarImage(), c.GetSidecarWindowsImage(), c.GetInitContainerImage()}
+	if want := []string{"two", "env:1", "env:win", "env:init"}; !slices.Equal(got, want) {
+		t.Errorf("without settings: got %q, want %q", got, want)
+	}
+	mesh := twoDrivers()
+	mesh.Sidecar.SidecarClass = ""
+	if got := mesh.GetSidecarImage(); got != "two:1" {
+		t.Errorf("the driver of the environment has an entry: got image %q", got)
+	}
+}
+
+// The preset of the released chart, whose entries have another name for the image of Windows than the API has.
+func TestPresetOfTheReleasedChart(t *testing.T) {
+	const preset = `{"sidecar": {
+		"enablePrivilegedInitContainer": true, "logLevel": "error", "maxDataPlaneConnections": 7,
+		"configResyncInterval": "90s", "sidecarClass": "pipy", "SidecarImageWindowsImage": "mesh:win", "sidecarDrivers": [
+			{"sidecarName": "pipy", "sidecarImage": "flomesh/pipy-nightly:latest", "proxyServerPort": 6060},
+			{"sidecarName": "envoy", "sidecarImage": "envoyproxy/envoy:v1.19.3", "proxyServerPort": 15128,
+				"sidecarWindowsImage": "envoyproxy/envoy-windows:latest", "sidecarDisabledMTLS": true}]}}`
+	var c MeshConfig
+	if err := json.Unmarshal([]byte(preset), &c); err != nil {
+		t.Fatal(err)
+	}
+	want := Settings{
+		EnablePrivilegedInitContainer: true, LogLevel: "error", MaxDataPlaneConnections: 7, ConfigResyncInterval: "90s",
+		SidecarClass: "pipy", SidecarWindowsImage: "mesh:win", SidecarDrivers: []DriverSettings{
+			{SidecarName: "pipy", SidecarImage: "flomesh/pipy-nightly:latest", ProxyServerPort: 6060},
+			{
+				SidecarName: "envoy", SidecarImage: "envoyproxy/envoy:v1.19.3", ProxyServerPort: 15128,
+				SidecarWindowsImage: "envoyproxy/envoy-windows:latest", SidecarDisabledMTLS: true,
+			},
+		},
+	}
+	if !reflect.DeepEqual(c.Sidecar, want) {
+		t.Errorf("got %+v\nwant %+v", c.Sidecar, want)
+	}
+	if got := c.Of("envoy").GetSidecarWindowsImage(); got != "envoyproxy/envoy-windows:latest" {
+		t.Errorf("got image %q for Windows", got)
+	}
+	if err := json.Unmarshal([]byte(`{"sidecar": {"sidecarDrivers": [{"sidecarNmae": "pipy"}]}}`), &c); err == nil {
+		t.Error("a misspelled field of an entry is no error")
 	}
 }

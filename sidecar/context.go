@@ -44,12 +44,14 @@ type InjectorContext struct {
 	Configurator    Configurator
 	// KubeClient is read-only.
 	KubeClient kubernetes.Interface
-	// BootstrapCertificate is the PEM bundle that the sidecar uses to verify the control plane. It contains no key:
-	// the agent creates keys in the pod.
-	BootstrapCertificate []byte
+	// BootstrapCertificate has the bundle of roots with which the sidecar verifies the control plane, and the name that
+	// its certificates have for people. It has neither a certificate nor a key: the agent makes keys in the pod, and gets
+	// certificates for them. In Open Service Mesh, it is the certificate, with its key, of the sidecar's first connection
+	// to the control plane.
+	BootstrapCertificate *Certificate
 	ContainerPullPolicy  corev1.PullPolicy
-	// The lists of ports and CIDR ranges that are excluded from capture, or that limit it. They are informative: the
-	// injector adds the capture.
+	// The lists of ports and CIDR ranges that are excluded from capture, or that limit it: those of the annotations of the
+	// pod and of MeshConfig, joined. They are informative: the injector adds the capture.
 	InboundPortExclusionList     []int
 	OutboundPortExclusionList    []int
 	OutboundIPRangeInclusionList []string
@@ -159,11 +161,17 @@ type ControllerContext struct {
 	context.Context
 
 	ProxyServerPort uint32
-	OsmNamespace    string
-	KubeConfig      *rest.Config
-	Configurator    Configurator
+	// ProxyServiceCert is the certificate of the servers for sidecars at the start, without its key. It is replaced
+	// before it expires: CertManager.Listen always has the current one. In Open Service Mesh, it has its key, and serves
+	// until the control plane restarts.
+	ProxyServiceCert *Certificate
+	OsmNamespace     string
+	KubeConfig       *rest.Config
+	Configurator     Configurator
 	// MeshCatalog returns the current views, MsgBroker notifies of their changes, and CertManager identifies sidecars,
-	// for drivers that deliver configuration themselves.
+	// for drivers that deliver configuration themselves. In Open Service Mesh, MeshCatalog has the policies from which
+	// each driver computes its own, MsgBroker notifies of changes of objects, and CertManager issues certificates with
+	// their keys.
 	MeshCatalog Catalog
 	MsgBroker   *Broker
 	CertManager CertManager
@@ -175,8 +183,10 @@ type ControllerContext struct {
 	// same path are an error. "anymesh proxy config" requests /debug/<class>?mesh=M&workload=W, which returns the
 	// rendered resources unless Start adds a handler.
 	DebugHandlers map[string]http.Handler
-	CancelFunc    func()
-	Stop          chan struct{}
+	// CancelFunc ends the context. The control plane calls it when it stops.
+	CancelFunc func()
+	// Stop is closed when the control plane stops.
+	Stop chan struct{}
 
 	// SidecarClass names the driver to start; empty means the default. Configurator and ProxyServerPort are those of
 	// the class.
@@ -233,3 +243,11 @@ func parent(ctx context.Context) context.Context {
 	}
 	return ctx
 }
+
+// The names of Catalog and CertManager in the contract of osm-edge.
+type (
+	// MeshCataloger is Catalog.
+	MeshCataloger = Catalog
+	// Manager is CertManager.
+	Manager = CertManager
+)

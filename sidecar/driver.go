@@ -19,8 +19,14 @@ type Driver interface {
 	// Patch sets Sidecar, or changes Pod, of the InjectorContext in ctx. It has no other effects: it writes nothing to
 	// the cluster, so that a dry run gets the same response.
 	Patch(ctx context.Context) error
-	// Start starts the driver and returns the health probes of the driver.
-	Start(ctx context.Context) (HealthProbes, error)
+	// Start starts the driver and returns its health probes. Nil always succeeds.
+	Start(ctx context.Context) (Probes, error)
+}
+
+// Probes are the health probes of a driver. HealthProbes implements it.
+type Probes interface {
+	// GetHealthProbes returns the endpoints that tell the health.
+	GetHealthProbes() HealthProbes
 }
 
 // Capabilities are implemented by all drivers. A driver without them supports no feature.
@@ -81,6 +87,9 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 type HealthProbes struct {
 	Liveness, Readiness, Startup *HealthProbe
 }
+
+// GetHealthProbes implements Probes.
+func (p HealthProbes) GetHealthProbes() HealthProbes { return p }
 
 // HealthProbe is a health endpoint of a sidecar driver, or of an application.
 type HealthProbe struct {

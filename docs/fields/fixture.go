@@ -2,22 +2,49 @@ package fields
 
 import (
 	"bytes"
-	_ "embed" // mesh.yaml
+	_ "embed" // mesh.yaml, smi.yaml
 	"encoding/json"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
+	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
+	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
+// API is a family of kinds, and a small mesh with one object of each kind, whose name is target.
+type API struct {
+	groups []string
+	mesh   []byte
+	// validate returns the denial of a new object.
+	validate func(client.Object) error
+
+	once     sync.Once
+	fixtures []fixture
+	err      error
+}
+
 //go:embed mesh.yaml
-var meshYAML []byte
+var appMesh []byte
+
+//go:embed smi.yaml
+var smi []byte
+
+// The families of kinds.
+var (
+	AppMesh = &API{groups: []string{api.GroupVersion.Group}, mesh: appMesh, validate: appmesh.ValidateCreate}
+	SMI     = &API{
+		groups:   []string{access.GroupVersion.Group, specs.GroupVersion.Group, split.GroupVersion.Group},
+		mesh:     smi,
+		validate: func(client.Object) error { return nil },
+	}
+)
 
 // fixture is an immutable object of the mesh.
 type fixture struct {
@@ -26,25 +53,20 @@ type fixture struct {
 	typed client.Object
 }
 
-var fixtures = sync.OnceValues(func() ([]fixture, error) {
-	var out []fixture
-	for _, text := range bytes.Split(meshYAML, []byte("\n---\n")) {
-		typed, err := decode(text, func(map[string]any) {})
-		if err != nil {
-			return nil, err
+// objects returns the objects of the mesh.
+func (a *API) objects() ([]fixture, error) {
+	a.once.Do(func() {
+		for _, text := range bytes.Split(a.mesh, []byte("\n---\n")) {
+			typed, err := decode(text, func(map[string]any) {})
+			if err != nil {
+				a.err = err
+				return
+			}
+			a.fixtures = append(a.fixtures, fixture{typed.GetObjectKind().GroupVersionKind().Kind, text, typed})
 		}
-		out = append(out, fixture{typed.GetObjectKind().GroupVersionKind().Kind, text, typed})
-	}
-	return out, nil
-})
-
-var scheme = sync.OnceValues(func() (*runtime.Scheme, error) {
-	s := runtime.NewScheme()
-	if err := corev1.AddToScheme(s); err != nil {
-		return nil, err
-	}
-	return s, api.AddToScheme(s)
-})
+	})
+	return a.fixtures, a.err
+}
 
 // values are settings with which each field has an effect.
 const values = `{"sds": {"enabled": true}, "acm": {
@@ -63,7 +85,7 @@ func decode(text []byte, change func(map[string]any)) (client.Object, error) {
 		return nil, err
 	}
 	change(o)
-	kinds, err := scheme()
+	kinds, err := dialect.Scheme()
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -27,6 +26,9 @@ type Outcome struct {
 	Codes []model.Code
 }
 
+// Inert reports whether a field is for people only.
+func (f Field) Inert() bool { return f.Kind == "TCPRoute" && f.Path() == "spec.matches.name" }
+
 // Silent reports whether the field has no effect.
 func (o Outcome) Silent() bool { return !o.Model && !o.Admission && len(o.Codes) == 0 }
 
@@ -36,7 +38,7 @@ func (o Outcome) FieldNotImplemented() bool {
 }
 
 // Probe sets a field of an object of the mesh to different values, and returns the differences. drivers are by name.
-func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
+func (a *API) Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 	var seen []snapshot
 	path := f.Path()
 	values := valuesOf(path, f.steps[len(f.steps)-1].schema)
@@ -48,7 +50,7 @@ func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 		variants = append(variants, func(o map[string]any) { f.place(o, v) })
 	}
 	for _, change := range variants {
-		s, err := observe(f.Kind, change, drivers)
+		s, err := a.observe(f.Kind, change, drivers)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s %s: %w", f.Kind, path, err)
 		}
@@ -98,9 +100,9 @@ type snapshot struct {
 }
 
 // observe changes the object "target" of a kind, or the Mesh "m", and computes a snapshot.
-func observe(kind string, change func(map[string]any), drivers map[string]sidecar.Renderer) (snapshot, error) {
+func (a *API) observe(kind string, change func(map[string]any), drivers map[string]sidecar.Renderer) (snapshot, error) {
 	s := snapshot{rendered: map[string]string{}, findings: map[string]model.Finding{}}
-	all, err := fixtures()
+	all, err := a.objects()
 	if err != nil {
 		return s, err
 	}
@@ -115,7 +117,7 @@ func observe(kind string, change func(map[string]any), drivers map[string]sideca
 		}
 		objects = append(objects, o.typed)
 	}
-	if err := appmesh.ValidateCreate(target); err != nil {
+	if err := a.validate(target); err != nil {
 		s.admission = err.Error()
 	}
 	dialects, err := configured()

@@ -1,6 +1,6 @@
-// Package fields determines the effect of each field in the schemas of App Mesh.
+// Package fields determines the effect of each field in the schemas of an API.
 //
-// In: the CRDs, and a small mesh (mesh.yaml). Out: the effect of setting each field: the configuration of a sidecar,
+// In: the CRDs, and a small mesh (mesh.yaml, smi.yaml). Out: the effect of setting each field: the configuration of a sidecar,
 // the model, the admission response or the findings change, or there is no effect.
 package fields
 
@@ -11,7 +11,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
 )
 
@@ -44,17 +43,22 @@ func (f Field) Path() string {
 	return strings.Join(names, ".")
 }
 
-// All returns all fields of the specs of the kinds of App Mesh, sorted by kind and path. An error means that a generated
-// file was edited by hand.
-func All() ([]Field, error) {
-	all, err := crds.OfGroup(api.GroupVersion.Group)
-	if err != nil {
-		return nil, err
-	}
+// All returns all fields of the specs of the kinds, in their stored versions, sorted by group, kind and path. An error
+// means that a generated file was edited by hand.
+func (a *API) All() ([]Field, error) {
 	var out []Field
-	for _, crd := range all {
-		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-		collect(&out, Field{crd.Spec.Names.Kind, []step{{name: "spec", schema: &spec}}})
+	for _, group := range a.groups {
+		all, err := crds.OfGroup(group)
+		if err != nil {
+			return nil, err
+		}
+		for _, crd := range all {
+			for _, v := range crd.Spec.Versions {
+				if spec := v.Schema.OpenAPIV3Schema.Properties["spec"]; v.Storage {
+					collect(&out, Field{crd.Spec.Names.Kind, []step{{name: "spec", schema: &spec}}})
+				}
+			}
+		}
 	}
 	return out, nil
 }

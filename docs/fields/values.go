@@ -43,7 +43,12 @@ var known = map[string][]any{
 	"tls.mode": {"STRICT", "PERMISSIVE", "DISABLED"}, "maxRetries": {2, 3}, "range.start": {1, 2},
 	"range.end":  {100, 200},
 	"idle.value": {3, 4}, "perRequest.value": {3, 4}, "perRetryTimeout.value": {3, 4}, "namespaceName": {"n", "o"},
-	"serviceName": {"s", "t"},
+	"serviceName": {"s", "t"}, "headers": {map[string]any{"a": "b"}, []any{map[string]any{"a": "c"}}}, "backends[].weight": {1, 2},
+	"backends[].service": {"one", "two", "gone"}, "spec.service": {"one", "gone"}, "matches[].kind": {"HTTPRouteGroup", "TCPRoute"},
+	"matches[].name": {"some", "target", "gone"}, "apiGroup": {"specs.smi-spec.io", "other.example"},
+	"destination.name": {"one", "two"}, "destination.namespace": {"ns", "other"}, "rules[].name": {"target", "gone"},
+	"destination.kind": {"ServiceAccount", "Group"}, "sources[].kind": {"ServiceAccount", "Group"},
+	"rules[].kind": {"HTTPRouteGroup", "UDPRoute"}, "methods": {[]any{"GET"}, []any{"POST"}},
 }
 
 // valuesOf returns valid values of a field, at least two if possible.

@@ -15,7 +15,7 @@ func init() { sidecar.Register("plain", plain{}) }
 
 func (plain) Patch(context.Context) error { return nil }
 
-func (plain) Start(context.Context) (sidecar.HealthProbes, error) { return sidecar.HealthProbes{}, nil }
+func (plain) Start(context.Context) (sidecar.Probes, error) { return sidecar.HealthProbes{}, nil }
 
 func (plain) Supports() map[model.Feature]bool {
 	all := map[model.Feature]bool{}

@@ -77,7 +77,7 @@ func LoadMeshConfig(path string, hasIPv6 func() bool) (*sidecar.MeshConfig, erro
 	if _, err := engine.SettingsOf(config); err != nil {
 		return nil, fmt.Errorf("mesh configuration %s: %w", path, err)
 	}
-	config.Sidecar.SidecarClass = cmp.Or(config.Sidecar.SidecarClass, drivers.Default)
+	config.Sidecar.SidecarClass = cmp.Or(config.GetSidecarClass(), drivers.Default)
 	if cmp.Or(config.Sidecar.IPv6, sidecar.IPv6Auto) == sidecar.IPv6Auto {
 		config.Sidecar.IPv6 = sidecar.IPv6Enabled
 		if !hasIPv6() {

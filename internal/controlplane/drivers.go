@@ -48,6 +48,9 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 			return nil, fmt.Errorf("sidecar drivers %s and %s have the same port %d; set another proxyServerPort in the entry of one of them in sidecarDrivers", other, name, d.port())
 		}
 		ports[d.port()] = name
+		if d.mesh.DisablesMTLS() {
+			log.Warn("sidecarDisabledMTLS is ignored: what is protected stays protected", "sidecarName", name)
+		}
 		d.deliverer = delivery.New(log, d.Class, changed)
 		out = append(out, d)
 	}
@@ -55,6 +58,14 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 }
 
 func (d *driver) port() uint32 { return d.mesh.GetProxyServerPort() }
+
+// maxConnections is the limit of the mesh configuration, if it is below that of the process.
+func (d *driver) maxConnections(limit int) int {
+	if own := d.mesh.GetMaxDataPlaneConnections(); own > 0 {
+		return min(own, limit)
+	}
+	return limit
+}
 
 // deliverers returns the deliverers of all drivers.
 func (cp *controlPlane) deliverers() delivery.Drivers {
@@ -75,7 +86,7 @@ func (cp *controlPlane) runtimeFindings() []model.Finding {
 func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	started := &sidecar.ControllerContext{
 		Context: ctx, SidecarClass: d.Name, ProxyServerPort: d.port(), OsmNamespace: cp.Namespace,
-		KubeConfig:   cp.KubeConfig,
+		KubeConfig: cp.KubeConfig, ProxyServiceCert: cp.serviceCertificate(),
 		Configurator: d.mesh, MeshCatalog: cp.catalogOf(d), MsgBroker: d.deliverer.Broker(),
 		CertManager: certManager{cp, d}, Deliver: d.deliverer.SetRenderer,
 		DebugHandlers: map[string]http.Handler{}, Stop: make(chan struct{}),
@@ -86,9 +97,12 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	if !d.mesh.GetIPv6() {
 		cp.Log.Info("sidecars and gateways listen on IPv4 only", "driver", d.Name)
 	}
-	var err error
-	if d.probes, err = sidecar.Start(driverCtx); err != nil {
+	probes, err := sidecar.Start(driverCtx)
+	if err != nil {
 		return fmt.Errorf("sidecar driver %s: %w", d.Name, err)
+	}
+	if probes != nil {
+		d.probes = probes.GetHealthProbes()
 	}
 	for path, handler := range started.DebugHandlers {
 		if _, taken := cp.debug[path]; taken {
@@ -100,7 +114,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 		cp.debug[dump] = cp.dumpConfiguration(d)
 	}
 	if d.deliverer.Renders() {
-		cp.serveFrom(d, d.Name, cp.connections.limits.discovery)
+		cp.serveFrom(d, d.Name, d.maxConnections(cp.connections.limits.discovery))
 	} else {
 		cp.reportOnly(d)
 	}

@@ -19,7 +19,7 @@ type selfDelivering struct{}
 
 func (selfDelivering) Patch(context.Context) error { return nil }
 
-func (selfDelivering) Start(context.Context) (sidecar.HealthProbes, error) {
+func (selfDelivering) Start(context.Context) (sidecar.Probes, error) {
 	return sidecar.HealthProbes{}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // authority returns the current certificate authority and trust bundle. Both change when the root is rotated.
@@ -26,6 +27,14 @@ func (c Config) caStoreOptions(metrics prometheus.Registerer) identity.CAStoreOp
 // dumpIdentity writes the roots and the state of their rotation, without keys.
 func (cp *controlPlane) dumpIdentity() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.caStore.Status()) })
+}
+
+// serviceCertificate describes the current certificate of the control plane to drivers.
+func (cp *controlPlane) serviceCertificate() *sidecar.Certificate {
+	return &sidecar.Certificate{
+		CommonName: sidecar.CommonName(cp.service()), CertChain: cp.serving.ChainPEM(), IssuingCA: cp.ca.Bundle().PEM(),
+		Expiration: cp.serving.NotAfter(),
+	}
 }
 
 // registerServingExpiry registers a metric with the expiry of the control plane's serving certificate.

@@ -43,11 +43,11 @@ func (poller) Supports() map[model.Feature]bool {
 	return map[model.Feature]bool{"listener.tcp": true, "destination.tcp": true, "discovery.dns": true}
 }
 
-func (p poller) Start(ctx context.Context) (sidecar.HealthProbes, error) {
+func (p poller) Start(ctx context.Context) (sidecar.Probes, error) {
 	c := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	listener, err := c.CertManager.Listen(ctx)
 	if err != nil {
-		return sidecar.HealthProbes{}, err
+		return nil, err
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, err := c.CertManager.Authorize(r.Context(), r.TLS.PeerCertificates[0])

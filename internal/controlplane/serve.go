@@ -67,7 +67,8 @@ func (cp *controlPlane) httpServer(what string, handler http.Handler) (
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube.signing), identity.HandlerOptions{
-		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.clientLog,
+		Lifetime: cp.CertificateLifetime, LifetimeOf: cp.admission.certificateLifetime,
+		Registerer: cp.registry, Logger: cp.clientLog,
 	})
 	return cp.serve(ctx, "signing", cp.SigningAddress, cp.connections.limit("signing"), handler, cp.serving.TLSConfig())
 }

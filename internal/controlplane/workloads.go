@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -21,11 +22,16 @@ type admissionCache struct {
 	*engine.Engine
 	waiting *admission.Waiting
 	kinds   []client.Object // that SelectWorkload reads
+	// settings are the dialects with settings of pods.
+	settings []dialect.SidecarSettings
 }
 
 // newAdmissionCache returns the cache, whose waiting reviews the engine wakes.
 func newAdmissionCache(e *engine.Engine, dialects []dialect.Dialect, registerer prometheus.Registerer) admissionCache {
-	c := admissionCache{Engine: e, waiting: admission.NewWaiting(registerer)}
+	c := admissionCache{
+		Engine: e, waiting: admission.NewWaiting(registerer),
+		settings: dialect.Implementing[dialect.SidecarSettings](dialects),
+	}
 	for _, d := range dialect.Implementing[dialect.Injection](dialects) {
 		c.kinds = append(c.kinds, d.WorkloadReads()...)
 	}
@@ -66,4 +72,22 @@ func (c admissionCache) SelectWorkload(d dialect.Injection, pod *corev1.Pod) (mo
 		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; see the status of its object", key)
 	}
 	return workload, true, nil
+}
+
+// certificateLifetime returns the lifetime of the certificates of pods in a namespace; 0 if no dialect says.
+func (c admissionCache) certificateLifetime(namespace string) time.Duration {
+	ns, known := c.Namespace(namespace)
+	if !known {
+		return 0
+	}
+	for _, d := range c.settings {
+		var objects []client.Object
+		for _, kind := range d.SettingsReads() {
+			objects = append(objects, c.ObjectsOf(kind)...)
+		}
+		if lifetime := d.CertificateLifetime(objects, ns); lifetime != 0 {
+			return lifetime
+		}
+	}
+	return 0
 }

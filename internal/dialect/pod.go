@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,3 +133,17 @@ type LeavingError struct {
 }
 
 func (e *LeavingError) Error() string { return e.Text }
+
+// SidecarSettings is a dialect with objects that set defaults of its pods. A change acts on pods that are created, and
+// certificates that are issued, later.
+type SidecarSettings interface {
+	Injection
+	// SettingsReads returns an empty object of each kind that the other methods read, in all namespaces.
+	SettingsReads() []client.Object
+	// SidecarSettings returns the settings of the mesh with those of objects. It does not change mesh.
+	SidecarSettings(objects []client.Object, mesh *sidecar.MeshConfig) *sidecar.MeshConfig
+	// AddPodOptions adds the options of objects to those that a pod has.
+	AddPodOptions(objects []client.Object, o *PodOptions)
+	// CertificateLifetime returns the lifetime of the certificates of pods in a namespace; 0 if the objects do not say.
+	CertificateLifetime(objects []client.Object, namespace *corev1.Namespace) time.Duration
+}

@@ -28,6 +28,7 @@ var optional = map[string]reflect.Type{
 	"Manifests":        reflect.TypeFor[dialect.Manifests](),
 	"OptionalKinds":    reflect.TypeFor[dialect.OptionalKinds](),
 	"ReadinessGates":   reflect.TypeFor[dialect.ReadinessGates](),
+	"SidecarSettings":  reflect.TypeFor[dialect.SidecarSettings](),
 	"ShortNames":       reflect.TypeFor[dialect.ShortNames](),
 	"Statuses":         reflect.TypeFor[dialect.Statuses](),
 	"Transforms":       reflect.TypeFor[dialect.Transforms](),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -27,6 +28,14 @@ func SettingsOf(c *sidecar.MeshConfig) (Settings, error) {
 	case "", sidecar.IPv6Auto, sidecar.IPv6Enabled, sidecar.IPv6Disabled:
 	default:
 		return s, fmt.Errorf("sidecar.ipv6 is %q; set %s, %s or %s", v6, sidecar.IPv6Auto, sidecar.IPv6Enabled, sidecar.IPv6Disabled)
+	}
+	if n := c.Sidecar.MaxDataPlaneConnections; n < 0 {
+		return s, fmt.Errorf("sidecar.maxDataPlaneConnections is %d; set 0 or more", n)
+	}
+	if text := c.Sidecar.ConfigResyncInterval; text != "" {
+		if interval, err := time.ParseDuration(text); err != nil || interval < 0 {
+			return s, fmt.Errorf("sidecar.configResyncInterval is %q; set a duration such as 90s", text)
+		}
 	}
 	if err := s.Validate(); err != nil {
 		return s, fmt.Errorf("sidecar.reservedRanges: %w", err)

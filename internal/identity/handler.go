@@ -33,9 +33,11 @@ type Verifier interface {
 
 // HandlerOptions configures the signing endpoint. A zero field means the given default.
 type HandlerOptions struct {
-	Lifetime                time.Duration // of certificates; DefaultLifetime
-	SourceRequestsPerSecond float64       // average rate of requests from one address; 5
-	SourceBurst             int           // burst of requests from one address; 50
+	Lifetime time.Duration // of certificates; DefaultLifetime
+	// LifetimeOf returns the lifetime of the certificates of pods in a namespace; 0 means Lifetime. Nil means always.
+	LifetimeOf              func(namespace string) time.Duration
+	SourceRequestsPerSecond float64 // average rate of requests from one address; 5
+	SourceBurst             int     // burst of requests from one address; 50
 	// average rate of certificates for one pod; four per Lifetime, at least 0.1
 	PodCertificatesPerSecond float64
 	PodBurst                 int // burst of certificates for one pod; 10
@@ -230,7 +232,11 @@ func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued,
 		return nil, newError(http.StatusTooManyRequests, "TooManyRequests",
 			"too many certificates for service account "+account)
 	}
-	issued, err := h.provider.Current().Sign(csr, claims, h.opts.Lifetime)
+	lifetime := h.opts.Lifetime
+	if h.opts.LifetimeOf != nil {
+		lifetime = cmp.Or(h.opts.LifetimeOf(claims.Namespace), lifetime)
+	}
+	issued, err := h.provider.Current().Sign(csr, claims, lifetime)
 	if errors.Is(err, ErrRequest) {
 		return nil, newError(http.StatusBadRequest, "InvalidRequest", err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"sync"
@@ -49,6 +50,17 @@ func (s *ServingCertificate) NotAfter() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cert.Leaf.NotAfter
+}
+
+// ChainPEM returns the current certificate with its intermediates, in PEM, without the key.
+func (s *ServingCertificate) ChainPEM() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []byte
+	for _, der := range s.cert.Certificate {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	}
+	return out
 }
 
 // GetCertificate implements tls.Config.GetCertificate.

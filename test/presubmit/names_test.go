@@ -43,6 +43,7 @@ var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions)\
 var interfaces = map[string]*regexp.Regexp{
 	"internal/dialect/ingress/doc.go":               gatewayValue,
 	"internal/cli/install/render.go":                gatewayValue,
+	"internal/dialect/osm/mesh":                     meshConfigKeys,
 	"internal/dialect/appmesh/podoptions.go":        regexp.MustCompile(`^"envoy"$`), // the container of a gateway's pod
 	"internal/dialect/osm/upstreamsetting.go":       regexp.MustCompile(`^"spec.httpRoutes`),
 	"internal/dialect/appmesh/variables.go":         proxyVariables,
@@ -53,11 +54,12 @@ var interfaces = map[string]*regexp.Regexp{
 // writers are the providers of Routes that write objects of a dialect, which may use its names.
 var writers = map[string]string{"internal/trait/gateway/": "gateway.networking.k8s.io"}
 
-// gatewayValue is the value ingress.gatewayAPI.
-var gatewayValue = regexp.MustCompile("^(`json:\"gatewayAPI\"`|\"gatewayAPI\")$")
-
-// proxyVariables are environment variables of the container of a proxy.
-var proxyVariables = regexp.MustCompile(`^"[A-Z_]*ENVOY_[A-Z_0-9]*"$`)
+// gatewayValue is ingress.gatewayAPI, meshConfigKeys are of MeshConfig, proxyVariables of the container of a proxy.
+var (
+	gatewayValue   = regexp.MustCompile("^(`json:\"gatewayAPI\"`|\"gatewayAPI\")$")
+	proxyVariables = regexp.MustCompile(`^"[A-Z_]*ENVOY_[A-Z_0-9]*"$`)
+	meshConfigKeys = regexp.MustCompile(`^"((sidecar\.)?envoy(Windows)?Image|featureFlags\.enableEnvoyActiveHealthChecks)"$`)
+)
 
 // namesOf returns the names of dialects and of the registered drivers. A word that is also a term of the model or of
 // Kubernetes is not a name: a kind of Kubernetes, or a word of an exported identifier of package model, as Mesh is. Nor

@@ -33,10 +33,10 @@ type Driver struct{}
 func (Driver) Patch(ctx context.Context) error { return proxy.Patch(ctx, Name) }
 
 // Start makes the control plane deliver the resources of Render.
-func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
+func (d Driver) Start(ctx context.Context) (sidecar.Probes, error) {
 	controller, ok := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	if !ok {
-		return sidecar.HealthProbes{}, errors.New("missing Controller Context")
+		return nil, errors.New("missing Controller Context")
 	}
 	controller.Deliver(d)
 	return sidecar.HealthProbes{}, nil

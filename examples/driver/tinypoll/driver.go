@@ -35,14 +35,14 @@ func (Driver) Patch(ctx context.Context) error { return proxy.Patch(ctx, Name) }
 func (Driver) Supports() map[model.Feature]bool { return proxy.Supports() }
 
 // Start starts the server of the sidecars.
-func (Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
+func (Driver) Start(ctx context.Context) (sidecar.Probes, error) {
 	controller, ok := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	if !ok {
-		return sidecar.HealthProbes{}, errors.New("missing Controller Context")
+		return nil, errors.New("missing Controller Context")
 	}
 	listener, err := controller.CertManager.Listen(ctx)
 	if err != nil {
-		return sidecar.HealthProbes{}, err
+		return nil, err
 	}
 	s := &server{
 		catalog: controller.MeshCatalog, authorize: controller.CertManager.Authorize, polls: map[*poll]struct{}{},

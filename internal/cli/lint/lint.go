@@ -100,6 +100,8 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 		findings = slices.Concat(perNamespace(noMesh), findings)
 	}
 
+	findings = append(findings, podFindings(dialects, set)...)
+
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped, Skips: files.Skips}
 	for i, f := range repaired {
 		repaired[i].Object.Namespace = f.Document.Ref.Namespace // decoding has set it

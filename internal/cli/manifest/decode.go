@@ -97,6 +97,7 @@ func (d *decoder) document(document *Document) {
 	default:
 		if pod, ok := podOf(document, d.namespace); ok {
 			document.Ref.Namespace = pod.Namespace
+			d.set.Sources[document.Ref] = document
 			d.set.Objects = append(d.set.Objects, pod)
 			d.count(document)
 			return

@@ -9,6 +9,8 @@
 package osm
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +32,12 @@ import (
 type Dialect struct {
 	// TrustDomain is the trust domain of the pods' identities. The default is dialect.DefaultTrustDomain.
 	TrustDomain string
+	// MeshName is the name of the mesh in labels of namespaces. The default is defaultMesh.
+	MeshName string
 }
+
+// defaultMesh is the default name of the mesh, as in Open Service Mesh.
+const defaultMesh = "osm"
 
 // What the dialect is besides a dialect.
 var (
@@ -39,6 +46,8 @@ var (
 	_ dialect.Manifests    = Dialect{}
 	_ dialect.Statuses     = Dialect{}
 	_ dialect.Transforms   = Dialect{}
+
+	_ dialect.SidecarSettings = Dialect{}
 )
 
 // Name is the name of the folder.
@@ -85,13 +94,26 @@ func (Dialect) Kinds() []client.Object {
 	}
 }
 
-// Values returns nil: the chart value of this name has the settings of sidecars, and MeshConfig those of the mesh.
-func (Dialect) Values() any { return nil }
-
-// Configure returns the dialect with the trust domain.
-func (Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
-	return Dialect{TrustDomain: s.TrustDomain}, nil
+// values are the settings of the mesh in the chart value of the dialect, which has those of sidecars, too.
+type values struct {
+	MeshName string `json:"meshName"`
 }
+
+// Values returns the default settings.
+func (Dialect) Values() any { return values{defaultMesh} }
+
+// Configure returns the dialect with the trust domain and the name of the mesh.
+func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
+	v := values{defaultMesh}
+	if text := s.Values[d.Name()]; len(text) > 0 {
+		if err := json.Unmarshal(text, &v); err != nil {
+			return nil, err
+		}
+	}
+	return Dialect{TrustDomain: s.TrustDomain, MeshName: v.MeshName}, nil
+}
+
+func (d Dialect) meshName() string { return cmp.Or(d.MeshName, defaultMesh) }
 
 func (d Dialect) trustDomain() string {
 	if d.TrustDomain == "" {

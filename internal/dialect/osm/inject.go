@@ -51,8 +51,8 @@ func injectionOf(pod *corev1.Pod, ns *corev1.Namespace) (bool, error) {
 
 // InjectionMode reads the annotation of the pod, else that of the namespace, without regard to case. With another
 // value, SelectWorkload denies the pod.
-func (Dialect) InjectionMode(pod *corev1.Pod, ns *corev1.Namespace) dialect.InjectionMode {
-	_, is := meshOf(ns)
+func (d Dialect) InjectionMode(pod *corev1.Pod, ns *corev1.Namespace) dialect.InjectionMode {
+	_, is := d.meshOf(ns)
 	enabled, err := injectionOf(pod, ns)
 	if !is || !enabled && err == nil {
 		return dialect.InjectionDisabled
@@ -66,7 +66,7 @@ func (Dialect) WorkloadReads() []client.Object {
 }
 
 // SelectWorkload returns the workload of the pod's ServiceAccount.
-func (Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
+func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	account := types.NamespacedName{
 		Namespace: namespace, Name: cmp.Or(pod.Spec.ServiceAccountName, defaultAccount),
 	}
@@ -77,7 +77,7 @@ func (Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespac
 			if o.Name != namespace {
 				continue
 			}
-			mesh, is := meshOf(o)
+			mesh, is := d.meshOf(o)
 			if !is {
 				return model.Key{}, false, nil
 			}
@@ -99,7 +99,7 @@ func (Dialect) NoWorkload(pod *corev1.Pod) error {
 }
 
 // InjectionHint tells users how to enable injection in a namespace.
-func (Dialect) InjectionHint() string {
-	return "label the namespace " + monitoredLabel + " with the name of the mesh, and annotate it with " +
+func (d Dialect) InjectionHint() string {
+	return "label the namespace " + monitoredLabel + "=" + d.meshName() + ", and annotate it with " +
 		injectionAnnotation + ": enabled"
 }

@@ -1,6 +1,7 @@
 package osm
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,20 +27,21 @@ const (
 // systemNamespaces are never members.
 var systemNamespaces = []string{metav1.NamespaceSystem, metav1.NamespacePublic}
 
-// meshOf returns the mesh of a namespace. It reports false if the namespace is not a member of one.
-func meshOf(ns *corev1.Namespace) (string, bool) {
-	mesh := ns.Labels[monitoredLabel]
+// meshOf returns the mesh of a namespace. It reports false if the namespace is not a member of the mesh of the dialect.
+func (d Dialect) meshOf(ns *corev1.Namespace) (string, bool) {
 	_, ignored := ns.Labels[ignoreLabel]
-	return mesh, mesh != "" && !ignored && !slices.Contains(systemNamespaces, ns.Name)
+	is := ns.Labels[monitoredLabel] == d.meshName() && !ignored && !slices.Contains(systemNamespaces, ns.Name)
+	return d.meshName(), is
 }
 
 // membership is the part of a rule that finds the meshes of namespaces.
 type membership struct {
+	dialect    Dialect
 	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
 }
 
 func (r *rules) readsMembership(rule *incremental.Rule) membership {
-	return membership{incremental.Reads(rule, r.namespaces)}
+	return membership{r.dialect, incremental.Reads(rule, r.namespaces)}
 }
 
 // of returns the mesh of a namespace, and false if it is not a member of one.
@@ -48,7 +50,12 @@ func (m membership) of(namespace string) (string, bool) {
 	if !known {
 		return "", false
 	}
-	return meshOf(ns)
+	return m.dialect.meshOf(ns)
+}
+
+// notMember is the text of findings about objects of a namespace that is not a member.
+func (m membership) notMember(namespace string) string {
+	return fmt.Sprintf("namespace %s has no label %s: %s", namespace, monitoredLabel, m.dialect.meshName())
 }
 
 // addMeshes adds the rules that emit the meshes of member namespaces.
@@ -56,7 +63,7 @@ func (r *rules) addMeshes(g *incremental.Graph) {
 	rule := incremental.NewRule(g, "Namespace")
 	incremental.Each(rule, r.namespaces, incremental.Emits(rule, r.meshNames),
 		func(names *incremental.Emitter[string, model.Origin], _ types.NamespacedName, all []*corev1.Namespace) {
-			if mesh, is := meshOf(all[0]); is {
+			if mesh, is := r.dialect.meshOf(all[0]); is {
 				names.Emit(mesh, originOf("", "Namespace", all[0]))
 			}
 		})

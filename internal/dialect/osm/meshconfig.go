@@ -1,10 +1,9 @@
 package osm
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,12 +11,14 @@ import (
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // meshConfigName is the name of the MeshConfig that has effect.
 const meshConfigName = "osm-mesh-config"
 
-// meshSettings are the settings of MeshConfig. Without a MeshConfig, all are off, as in Open Service Mesh.
+// meshSettings are the settings of MeshConfig that act on the model. Without a MeshConfig, all are off, as in Open
+// Service Mesh.
 type meshSettings struct {
 	// permissive lets every member call every member; TrafficTargets have no effect.
 	permissive bool
@@ -30,6 +31,7 @@ type meshSettings struct {
 const (
 	permissivePath = "spec.traffic.enablePermissiveTrafficPolicyMode"
 	egressPath     = "spec.traffic.enableEgress"
+	classPath      = "spec.sidecar.sidecarClass"
 )
 
 // addMeshConfig adds the rules for MeshConfig.
@@ -61,21 +63,23 @@ func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConf
 			"has no effect: only the MeshConfig with the name "+meshConfigName+" has"))
 		return
 	}
-	out := meshSettings{origin: at}
-	honored := map[string]*bool{permissivePath: &out.permissive, egressPath: &out.egress}
-	for _, area := range slices.Sorted(maps.Keys(o.Spec)) {
-		for _, name := range slices.Sorted(maps.Keys(o.Spec[area])) {
-			path := "spec." + area + "." + name
-			into, is := honored[path]
-			if !is {
-				r.findings.Emit(model.NewFinding(at.At(path), model.CodeFieldNotImplemented, "has no effect"))
-				continue
-			}
-			if err := json.Unmarshal(o.Spec[area][name].Raw, into); err != nil {
-				r.findings.Emit(model.NewFinding(at.At(path), model.CodeInvalidField,
-					fmt.Sprintf("%s is neither true nor false; false is used", o.Spec[area][name].Raw)))
-			}
-		}
+	spec, findings := readMeshConfig(o, at)
+	if err := unknownClass(spec.class); err != nil {
+		findings = append(findings, model.NewFinding(at.At(classPath), model.CodeInvalidField, err.Error()))
 	}
-	r.settings.Emit(allKey{}, out)
+	for _, f := range findings {
+		r.findings.Emit(f)
+	}
+	r.settings.Emit(allKey{}, meshSettings{spec.permissive, spec.egress, at})
+}
+
+// unknownClass returns an error for a class that is not a driver of this program. A program without drivers knows
+// nothing.
+func unknownClass(class string) error {
+	named := func(driver string) bool { return strings.EqualFold(driver, class) }
+	if class == "" || len(sidecar.Drivers()) == 0 || slices.ContainsFunc(sidecar.Drivers(), named) {
+		return nil
+	}
+	return fmt.Errorf("no sidecar driver has the name %q; drivers: %s. The default of the Helm values is used", class,
+		strings.Join(sidecar.Drivers(), ", "))
 }

@@ -16,6 +16,10 @@ import (
 // PodOptions captures all connections, except for those that annotations exclude.
 func (Dialect) PodOptions(pod *corev1.Pod, _ model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{AllInbound: true, IPv6: true}
+	if value, is := pod.Labels[injectionAnnotation]; is {
+		o.Warnings = append(o.Warnings, fmt.Sprintf(
+			"label %s: %s has no effect: only the annotation of this name has", injectionAnnotation, value))
+	}
 	for _, a := range []struct {
 		name  string
 		parse func(string) error

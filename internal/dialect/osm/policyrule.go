@@ -28,7 +28,7 @@ func (r *rules) readsPolicies(rule *incremental.Rule) policyRule {
 func (r *policyRule) member(group, kind string, o metav1.Object) (at model.Origin, mesh string, is bool) {
 	at = originOf(group, kind, o)
 	if mesh, is = r.of(o.GetNamespace()); !is {
-		r.report(at, "", model.CodeNoMesh, "namespace %s has no label %s", o.GetNamespace(), monitoredLabel)
+		r.report(at, "", model.CodeNoMesh, "%s", r.notMember(o.GetNamespace()))
 		return at, "", false
 	}
 	r.members.Emit(at.Object(), mesh)

@@ -3,10 +3,12 @@ package osm
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
@@ -109,6 +111,11 @@ func (r *splitRule) matches(at model.Origin, namespace string, all []split.Route
 	var out []model.Match
 	for i, m := range all {
 		path := fmt.Sprintf("spec.matches[%d]", i)
+		if group := groupOf(m.APIGroup); group != "" && group != specs.GroupVersion.Group {
+			r.report(at, path+".apiGroup", model.CodeInvalidField, "%q is not %s; the entry has no effect", *m.APIGroup,
+				specs.GroupVersion.Group)
+			continue
+		}
 		if m.Kind != kindHTTPRouteGroup {
 			r.report(at, path+".kind", model.CodeInvalidField, "%q is not %s; it has no effect", m.Kind, kindHTTPRouteGroup)
 			continue
@@ -119,6 +126,15 @@ func (r *splitRule) matches(at model.Origin, namespace string, all []split.Route
 		}
 	}
 	return out
+}
+
+// groupOf returns the API group of a reference, which may have a version.
+func groupOf(reference *string) string {
+	if reference == nil {
+		return ""
+	}
+	group, _, _ := strings.Cut(*reference, "/")
+	return group
 }
 
 // splitRoutes returns the routes of the TrafficSplits of a Service on a port. whole is true if they take all of its

@@ -105,10 +105,10 @@ func command(p proxy, logLevel string) ([]string, error) {
 
 // Start sets the driver as its own renderer. It returns no health probes, because the driver runs no components of its
 // own.
-func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
+func (d Driver) Start(ctx context.Context) (sidecar.Probes, error) {
 	controller, ok := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	if !ok {
-		return sidecar.HealthProbes{}, errors.New("envoy: missing Controller Context")
+		return nil, errors.New("envoy: missing Controller Context")
 	}
 	d.ipv4Only = !controller.Configurator.GetIPv6()
 	controller.DebugHandlers["/debug/"+Name] = d.configDump(controller.MeshCatalog)

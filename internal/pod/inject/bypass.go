@@ -52,7 +52,7 @@ func (w *Webhook) injectedCapture(pod *corev1.Pod, o dialect.PodOptions) bool {
 	}
 	is := pod.Spec.InitContainers[at]
 	return slices.ContainsFunc([]bool{true, false}, func(dns bool) bool {
-		want := captureInit("", w.PullPolicy, o, dns)
+		want := captureInit(&sidecar.MeshConfig{}, w.PullPolicy, o, dns)
 		return slices.Equal(is.Command, want.Command) && len(is.Args) == 0 && is.RestartPolicy == nil &&
 			len(is.EnvFrom) == 0 && reflect.DeepEqual(is.Env, want.Env)
 	})

@@ -20,12 +20,12 @@ func annotationOf(pod *corev1.Pod, namespace map[string]string, name string) (va
 
 // classOf returns the sidecarClass of a pod: its annotation, else that of its namespace, else the mesh's default.
 // Errors name the annotation and its valid values.
-func (w *Webhook) classOf(pod *corev1.Pod, namespace map[string]string) (string, error) {
+func classOf(mesh *sidecar.MeshConfig, pod *corev1.Pod, namespace map[string]string) (string, error) {
 	class, of := annotationOf(pod, namespace, sidecar.ClassAnnotation)
-	served := slices.DeleteFunc(w.Mesh.Classes(), func(c string) bool { return !slices.Contains(sidecar.Drivers(), c) })
+	served := slices.DeleteFunc(mesh.Classes(), func(c string) bool { return !slices.Contains(sidecar.Drivers(), c) })
 	switch {
 	case class == "":
-		return w.Mesh.GetSidecarClass(), nil
+		return mesh.GetSidecarClass(), nil
 	case slices.Contains(served, class):
 		return class, nil
 	case slices.Contains(sidecar.Drivers(), class):

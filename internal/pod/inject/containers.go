@@ -28,8 +28,16 @@ const (
 
 // captureInit is the init container that sets the pod's packet rules. It runs last of the regular init containers, so
 // that the others use the network without capture.
-func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns bool) corev1.Container {
+func captureInit(c sidecar.Configurator, pull corev1.PullPolicy, o dialect.PodOptions, dns bool) corev1.Container {
 	root, no := int64(0), false
+	security := &corev1.SecurityContext{
+		RunAsUser: &root, RunAsGroup: &root, RunAsNonRoot: &no, AllowPrivilegeEscalation: &no,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"NET_ADMIN"}},
+	}
+	if yes := true; c.IsPrivilegedInitContainer() {
+		// Kubernetes refuses privileged containers without privilege escalation.
+		security.AllowPrivilegeEscalation, security.Privileged = &yes, &yes
+	}
 	dnsPort, appPorts := "", joinInts(o.InboundPorts)
 	var optional []corev1.EnvVar
 	if o.AllInbound {
@@ -49,7 +57,7 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns
 	}
 	return corev1.Container{
 		Name:            captureContainer,
-		Image:           image,
+		Image:           c.GetInitContainerImage(),
 		ImagePullPolicy: pull,
 		Command:         []string{"anymesh", "capture"},
 		Env: append([]corev1.EnvVar{
@@ -63,10 +71,7 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns
 			{Name: "ANYMESH_CAPTURE_DNS_PORT", Value: dnsPort},
 			{Name: "ANYMESH_CAPTURE_IPV6", Value: map[bool]string{true: "1", false: "0"}[o.IPv6]},
 		}, optional...),
-		SecurityContext: &corev1.SecurityContext{
-			RunAsUser: &root, RunAsGroup: &root, RunAsNonRoot: &no, AllowPrivilegeEscalation: &no,
-			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"NET_ADMIN"}},
-		},
+		SecurityContext: security,
 	}
 }
 

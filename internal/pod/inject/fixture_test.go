@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
@@ -52,7 +53,7 @@ func (minimalDriver) Patch(ctx context.Context) error {
 	return nil
 }
 
-func (minimalDriver) Start(context.Context) (sidecar.HealthProbes, error) {
+func (minimalDriver) Start(context.Context) (sidecar.Probes, error) {
 	return sidecar.HealthProbes{}, nil
 }
 
@@ -96,7 +97,10 @@ type fakeCluster struct {
 	labels, annotations map[string]string
 	workload            *model.Workload
 	err                 error
+	objects             []client.Object
 }
+
+func (p fakeCluster) ObjectsOf(client.Object) []client.Object { return p.objects }
 
 func (p fakeCluster) Namespace(name string) (*corev1.Namespace, bool) {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: p.labels, Annotations: p.annotations}}, true

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Cluster is the cached state of the cluster.
@@ -19,6 +21,8 @@ type Cluster interface {
 	SelectWorkload(d dialect.Injection, pod *corev1.Pod) (model.Workload, bool, error)
 	// Namespace returns a Namespace, which must not be modified.
 	Namespace(name string) (*corev1.Namespace, bool)
+	// ObjectsOf lists the objects of a kind.
+	ObjectsOf(kind client.Object) []client.Object
 	// Await calls try until it returns true: at once, and after each change of objects that the workload of a pod in the
 	// namespace depends on. It returns soon in any case.
 	Await(ctx context.Context, namespace string, try func() bool)
@@ -29,6 +33,22 @@ type selection struct {
 	dialect   dialect.Injection
 	workload  model.Workload
 	namespace map[string]string
+}
+
+// settings returns the settings of sidecars and the options of a pod: those of the mesh and of the pod, with those of
+// the objects of the dialect.
+func (w *Webhook) settings(s selection, pod *corev1.Pod) (*sidecar.MeshConfig, dialect.PodOptions, error) {
+	options, err := s.dialect.PodOptions(pod, s.workload)
+	set, is := s.dialect.(dialect.SidecarSettings)
+	if err != nil || !is {
+		return w.Mesh, options, err
+	}
+	var objects []client.Object
+	for _, kind := range set.SettingsReads() {
+		objects = append(objects, w.Cluster.ObjectsOf(kind)...)
+	}
+	set.AddPodOptions(objects, &options)
+	return set.SidecarSettings(objects, w.Mesh), options, nil
 }
 
 // selectWorkload selects the workload of a pod, and reports false if the pod gets no sidecar. It waits for a Namespace

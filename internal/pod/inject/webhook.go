@@ -67,7 +67,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if !inject {
 		return admission.Allowed("no sidecar is injected")
 	}
-	options, err := claim.dialect.PodOptions(&pod, claim.workload)
+	mesh, options, err := w.settings(claim, &pod)
 	if err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
@@ -81,7 +81,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	before := pod.DeepCopy()
 	users := uncapturedUsers(&pod, claim.workload, options)
 	dryRun := req.DryRun != nil && *req.DryRun
-	if err := w.inject(ctx, &pod, claim, options, string(req.UID), dryRun); err != nil {
+	if err := w.inject(ctx, &pod, claim, mesh, options, string(req.UID), dryRun); err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
 	markBypass(&pod, bypasses)
@@ -115,8 +115,8 @@ func (w *Webhook) handleHostNetwork(raw []byte, pod *corev1.Pod, meshed bool) ad
 }
 
 // inject injects the sidecar of the selected workload. It is idempotent.
-func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o dialect.PodOptions, request string,
-	dryRun bool) error {
+func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh *sidecar.MeshConfig,
+	o dialect.PodOptions, request string, dryRun bool) error {
 	workload, namespace := s.workload, s.namespace
 	gateway := workload.Role == model.RoleGateway
 	if alreadyInjected(pod) {
@@ -126,23 +126,24 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 	if err != nil {
 		return err
 	}
-	class, err := w.classOf(pod, namespace)
+	class, err := classOf(mesh, pod, namespace)
 	if err != nil {
 		return err
 	}
-	mesh := w.Mesh.Of(class)
+	mesh = mesh.Of(class)
 	id := proxyUUID(request)
 	c := &sidecar.InjectorContext{
 		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace,
 		PodOS:           "linux",
 		ProxyUUID:       id,
 		ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
-		SidecarClass:    class, Configurator: mesh, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
+		SidecarClass:    class, Configurator: mesh, KubeClient: w.KubeClient,
 		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions,
 		OutboundIPRangeExclusionList: o.OutboundIPExclusions, OutboundIPRangeInclusionList: o.OutboundIPInclusions,
 		InboundPortExclusionList: o.InboundPortExclusions, OriginalHealthProbes: originalProbes(pod),
 		DryRun: dryRun, Workload: workload, Node: workload.NodeID, Proxy: o.Proxy,
 	}
+	c.BootstrapCertificate = &sidecar.Certificate{CommonName: c.ProxyCommonName, IssuingCA: w.Roots()}
 	if o.SDSSocket != nil {
 		c.SDSSocketPath = o.SDSSocket.Path
 	}
@@ -171,7 +172,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 		return fmt.Errorf("driver %s does not support configuration files of the pod: %s", class,
 			strings.Join(o.Proxy.ConfigFiles, ", "))
 	}
-	files := map[string][]byte{rootFile: c.BootstrapCertificate}
+	files := map[string][]byte{rootFile: c.BootstrapCertificate.IssuingCA}
 	for name, content := range c.Sidecar.Files {
 		files[name] = content
 	}
@@ -218,7 +219,7 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	}
 	proxy := sidecarContainer(c, o, w.SigningURL, probes, namesPort)
 	if !o.CNI && !hasContainer(pod, captureContainer) {
-		capture := captureInit(c.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o, dns)
+		capture := captureInit(c.Configurator, c.ContainerPullPolicy, o, dns)
 		// Quotas of a namespace require requests or limits of each container. The pod does not need more: the init
 		// container ends before the proxy starts.
 		capture.Resources = *proxy.Resources.DeepCopy()

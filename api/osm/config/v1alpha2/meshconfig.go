@@ -12,6 +12,7 @@ type MeshConfigSpec map[string]map[string]apiextensionsv1.JSON
 
 // MeshConfig has the settings of the mesh.
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:resource:categories=all
 type MeshConfig struct {
 	metav1.TypeMeta   `json:",inline"`

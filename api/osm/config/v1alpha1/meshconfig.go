@@ -1,0 +1,17 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/config/v1alpha2"
+)
+
+// MeshConfig has the settings of the mesh. It keeps the settings that only v1alpha2 has.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories=all
+type MeshConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec v1alpha2.MeshConfigSpec `json:"spec,omitempty"`
+}

@@ -1,0 +1,103 @@
+package osm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// SettingsReads returns an empty MeshConfig.
+func (Dialect) SettingsReads() []client.Object { return []client.Object{&config.MeshConfig{}} }
+
+// specOf returns what the MeshConfig with effect sets, among objects.
+func specOf(objects []client.Object) meshSpec {
+	var oldest *config.MeshConfig
+	var at model.Origin
+	for _, o := range dialect.ObjectsOf[*config.MeshConfig](objects) {
+		origin := originOf(config.GroupVersion.Group, "MeshConfig", o)
+		if o.Name == meshConfigName && (oldest == nil || origin.CompareAge(at) < 0) {
+			oldest, at = o, origin
+		}
+	}
+	if oldest == nil {
+		return meshSpec{}
+	}
+	out, _ := readMeshConfig(oldest, at)
+	return out
+}
+
+// SidecarSettings returns the settings of the mesh with those of MeshConfig.
+func (Dialect) SidecarSettings(objects []client.Object, mesh *sidecar.MeshConfig) *sidecar.MeshConfig {
+	m, out := specOf(objects), *mesh
+	s := &out.Sidecar
+	s.SidecarDrivers = slices.Clone(s.SidecarDrivers)
+	named := sidecar.DriverSettings{SidecarName: strings.TrimSuffix(namedImage, "Image"), SidecarImage: m.namedImage}
+	for _, by := range append([]sidecar.DriverSettings{named}, m.drivers...) {
+		for i := range s.SidecarDrivers {
+			if d := &s.SidecarDrivers[i]; strings.EqualFold(d.SidecarName, by.SidecarName) {
+				d.SidecarImage = cmp.Or(by.SidecarImage, d.SidecarImage)
+				d.InitContainerImage = cmp.Or(by.InitContainerImage, d.InitContainerImage)
+			}
+		}
+	}
+	served := func(class string) bool { return strings.EqualFold(class, m.class) }
+	if i := slices.IndexFunc(mesh.Classes(), served); i >= 0 && unknownClass(m.class) == nil &&
+		!strings.EqualFold(m.class, mesh.GetSidecarClass()) {
+		s.SidecarClass, s.SidecarImage = mesh.Classes()[i], "" // that image is of another driver
+	}
+	if m.image != "" && (m.class == "" || strings.EqualFold(m.class, s.SidecarClass)) {
+		s.SidecarImage = m.image
+	}
+	s.InitContainerImage = cmp.Or(m.initImage, s.InitContainerImage)
+	s.LogLevel = cmp.Or(m.logLevel, s.LogLevel)
+	s.EnablePrivilegedInitContainer = s.EnablePrivilegedInitContainer || m.privilegedInit
+	return &out
+}
+
+// AddPodOptions adds the options of MeshConfig to those of a pod. Resources and tracing of the pod take precedence.
+func (Dialect) AddPodOptions(objects []client.Object, o *dialect.PodOptions) {
+	m := specOf(objects)
+	o.InboundPortExclusions = joined(o.InboundPortExclusions, m.inboundPorts)
+	o.OutboundPortExclusions = joined(o.OutboundPortExclusions, m.outboundPorts)
+	o.OutboundIPExclusions = joined(o.OutboundIPExclusions, m.outboundExclusions)
+	o.OutboundIPInclusions = joined(o.OutboundIPInclusions, m.outboundInclusions)
+	o.Resources.Requests = withDefaults(o.Resources.Requests, m.resources.Requests)
+	o.Resources.Limits = withDefaults(o.Resources.Limits, m.resources.Limits)
+	if o.Proxy.Tracing == nil {
+		o.Proxy.Tracing = m.tracing
+	}
+}
+
+// CertificateLifetime returns the lifetime of the certificates of members.
+func (d Dialect) CertificateLifetime(objects []client.Object, namespace *corev1.Namespace) time.Duration {
+	if _, is := d.meshOf(namespace); !is {
+		return 0
+	}
+	return specOf(objects).certificates
+}
+
+// joined returns the entries of both lists, once each, in order.
+func joined[T cmp.Ordered](a, b []T) []T {
+	out := slices.Sorted(slices.Values(slices.Concat(a, b)))
+	return slices.Compact(out)
+}
+
+func withDefaults(own, defaults corev1.ResourceList) corev1.ResourceList {
+	if len(defaults) == 0 {
+		return own
+	}
+	out := defaults.DeepCopy()
+	for name, quantity := range own {
+		out[name] = quantity
+	}
+	return out
+}
