@@ -101,13 +101,29 @@ func TestHTTP2Floods(t *testing.T) {
 // A head that is too long gets the status 431; CONTINUATION without end closes the connection.
 func TestHTTP2LongHeads(t *testing.T) {
 	at := start(t, fmt.Sprintf(anyConfig, httpServer(t, func(http.ResponseWriter, *http.Request) {})), "IN")
-	response, err := http2Client(t).Do(request(t, "GET", "http://"+at["IN"], nil, "X: "+strings.Repeat("x", 70<<10)))
-	if err != nil {
-		t.Fatal(err)
+	long := dialHTTP2(t, at["IN"])
+	for _, f := range [][2]string{
+		{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/"}, {"x", strings.Repeat("~", 70<<10)},
+	} {
+		_ = long.encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
 	}
-	_ = response.Body.Close()
-	if response.StatusCode != 431 {
-		t.Errorf("got status %d", response.StatusCode)
+	_ = long.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: long.block.Next(16 << 10), EndStream: true})
+	for long.block.Len() > 0 {
+		part := long.block.Next(16 << 10)
+		_ = long.WriteContinuation(1, long.block.Len() == 0, part)
+	}
+	long.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	for {
+		f, err := long.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, is := f.(*http2.MetaHeadersFrame); is {
+			if status := h.PseudoValue("status"); status != "431" {
+				t.Errorf("got status %s", status)
+			}
+			break
+		}
 	}
 	c := dialHTTP2(t, at["IN"])
 	go func() {

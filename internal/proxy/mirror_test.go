@@ -59,8 +59,8 @@ func TestBoundaryWarnings(t *testing.T) {
 	at := start(t, strings.TrimSpace(apiConfig)+`
 - {name: in, spec: {protocol: UDP, port: $IN, address: 127.0.0.1}, rules: [{action: {route: r}}]}
 routes:
-- {name: r, destination: tcp, ingress: [{name: echo, spec: {protocol: Echo}}]}
-- {name: fine, destination: echo}
+- {name: r, destination: tcp, ingress: [{name: encap, spec: {protocol: JSONEncap}}]}
+- {name: fine, destination: tcp, ingress: [{name: echo, spec: {protocol: Echo}}]}
 clusters: [{name: tcp, spec: {protocol: TCP, port: `+up+`}, endpoints: [{spec: {address: 127.0.0.1}}]}]
 `, "API", "IN")
 	api := client{t, "http://" + at["API"] + "/api/v1/"}

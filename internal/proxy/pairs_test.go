@@ -143,23 +143,6 @@ var protocols = []protocol{
 		},
 	},
 	{
-		name: "datagram", messages: true, listener: "{protocol: UnixDomainSocket, filename: %s/din, type: datagram}",
-		cluster: "{protocol: UnixDomainSocket, type: datagram}", address: "%s/dup",
-		connect: func(t *testing.T, _, dir string) peer {
-			local, to := &net.UnixAddr{Net: "unixgram", Name: "@" + rand.Text()}, &net.UnixAddr{Name: dir + "/din", Net: "unixgram"}
-			c, err := net.DialUnix("unixgram", local, to)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { c.Close() })
-			_ = c.SetDeadline(time.Now().Add(patience))
-			return connPeer(packetsOnly{c})
-		},
-		serve: func(t *testing.T, dir string, each func(peer)) string {
-			return servePackets(t, "unixgram", dir+"/dup", each)
-		},
-	},
-	{
 		name: "UDP", messages: true, listener: "{protocol: UDP, port: $IN}", cluster: "{protocol: UDP, port: $UP}", address: "127.0.0.1",
 		connect: func(t *testing.T, address, _ string) peer { return connPeer(dial(t, "udp", address)) },
 		serve: func(t *testing.T, _ string, each func(peer)) string {
@@ -181,6 +164,23 @@ var protocols = []protocol{
 				defer c.Close()
 				each(socketPeer(c))
 			})
+		},
+	},
+	{
+		name: "datagram", messages: true, listener: "{protocol: UnixDomainSocket, filename: %s/din, type: datagram}",
+		cluster: "{protocol: UnixDomainSocket, type: datagram}", address: "%s/dup",
+		connect: func(t *testing.T, _, dir string) peer {
+			local, to := &net.UnixAddr{Net: "unixgram", Name: "@" + rand.Text()}, &net.UnixAddr{Name: dir + "/din", Net: "unixgram"}
+			c, err := net.DialUnix("unixgram", local, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			_ = c.SetDeadline(time.Now().Add(patience))
+			return connPeer(packetsOnly{c})
+		},
+		serve: func(t *testing.T, dir string, each func(peer)) string {
+			return servePackets(t, "unixgram", dir+"/dup", each)
 		},
 	},
 }

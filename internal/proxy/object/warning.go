@@ -17,7 +17,7 @@ func (r *Route) warning() string {
 		case c == nil:
 		case keepsNoMessages(&c.Spec):
 			bytes = c.Name
-		case c.Spec.Protocol != config.Metric: // it passes what comes
+		case !c.Spec.Protocol.Pseudo() || c.Spec.Protocol == config.JSONEncap: // the others pass what comes
 			messages = c.Name
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/stream"
 )
 
@@ -18,13 +19,22 @@ func (s *Session) warn(chain []*stage) {
 		}
 		return fmt.Sprintf("cluster %q", g.slot.Name)
 	}
-	for i, to := range chain[1:] {
-		from := chain[i]
-		if from.side().Messages() && !to.side().Messages() {
-			s.event("WARNING", fmt.Sprintf("messages of %s lose their boundaries on the way to %s", name(from), name(to)))
-			return
+	var from *stage // what makes messages; pseudo clusters pass what comes
+	for _, g := range chain {
+		switch {
+		case !g.side().Messages():
+			if from != nil {
+				s.event("WARNING", fmt.Sprintf("messages of %s lose their boundaries on the way to %s", name(from), name(g)))
+				return
+			}
+		case g == s.source || makesMessages(g.counted.Load()):
+			from = g
 		}
 	}
+}
+
+func makesMessages(c *cluster.Cluster) bool {
+	return c != nil && (!c.Spec.Protocol.Pseudo() || c.Spec.Protocol == config.JSONEncap)
 }
 
 // tee copies what is written.
