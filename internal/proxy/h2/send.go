@@ -26,6 +26,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	rest := p
 	for len(rest) > 0 {
 		if err := s.writable(); err != nil {
+			s.fail(err)
 			return len(p) - len(rest), err
 		}
 		if s.headSent {
@@ -41,6 +42,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 		}
 		size, err := s.sendHead(text)
 		if err != nil {
+			s.fail(err) // there is no response to wait for
 			return 0, err
 		}
 		if size == 0 {
