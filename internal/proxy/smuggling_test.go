@@ -166,7 +166,8 @@ error_log stderr crit;
 events { }
 http {
   access_log off;
-  client_body_temp_path DIR/a; proxy_temp_path DIR/b; fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
+  client_body_temp_path DIR/a; proxy_temp_path DIR/b;
+  fastcgi_temp_path DIR/c; uwsgi_temp_path DIR/d; scgi_temp_path DIR/e;
   server { listen 127.0.0.1:PORT; location / { proxy_pass http://127.0.0.1:UP; proxy_http_version 1.1; } }
 }
 `,

@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/stream"
 )
 
-// UnixListener is a unix datagram socket with a stream for each peer. Peers without an address have one stream together,
-// and get no answers.
+// UnixListener is a unix datagram socket with a stream for each peer. Peers without an address have one stream
+// together, and get no answers.
 type UnixListener struct {
 	// Accept serves a new peer in a goroutine of its own.
 	Accept func(*UnixPeer)

@@ -43,8 +43,9 @@ func FuzzServer(f *testing.F) {
 	}))
 	f.Add(frames(func(f *http2.Framer, head func(fields ...string) []byte) {
 		_ = f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1})
-		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: head(":method", "CONNECT", ":protocol", "websocket",
-			":scheme", "http", ":authority", "a", ":path", "/", "sec-websocket-version", "13"), EndHeaders: true})
+		socket := head(":method", "CONNECT", ":protocol", "websocket", ":scheme", "http", ":authority", "a", ":path", "/",
+			"sec-websocket-version", "13")
+		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: socket, EndHeaders: true})
 		_ = f.WriteData(1, true, []byte("x"))
 		_ = f.WriteRSTStream(1, http2.ErrCodeCancel)
 		_ = f.WritePing(false, [8]byte{})
@@ -79,6 +80,10 @@ func FuzzClient(f *testing.F) {
 		_ = f.WriteData(1, false, []byte("body"))
 		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: head("x", "y"), EndStream: true, EndHeaders: true})
 		_ = f.WriteGoAway(1, http2.ErrCodeNo, nil)
+	}))
+	f.Add(frames(func(f *http2.Framer, _ func(fields ...string) []byte) {
+		_ = f.WriteSettings()
+		_ = f.WriteData(1, true, nil) // without a head
 	}))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		here, there := net.Pipe()

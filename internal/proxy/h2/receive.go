@@ -20,10 +20,8 @@ func (c *conn) readFrames() error {
 		c.started()
 		f, err := c.framer.ReadFrame()
 		c.frame.Store(false)
-		if err == nil && first {
-			if s, is := f.(*http2.SettingsFrame); !is || s.IsAck() {
-				return http2.ConnectionError(http2.ErrCodeProtocol) // RFC 9113, 3.4
-			}
+		if s, is := f.(*http2.SettingsFrame); first && (err == nil && (!is || s.IsAck()) || isStreamError(err)) {
+			return http2.ConnectionError(http2.ErrCodeProtocol) // RFC 9113, 3.4
 		}
 		if err == nil {
 			err = c.handle(f)
@@ -39,6 +37,11 @@ func (c *conn) readFrames() error {
 			return err
 		}
 	}
+}
+
+func isStreamError(err error) bool {
+	var bad http2.StreamError
+	return errors.As(err, &bad)
 }
 
 // refuse ends a stream after a stream error (RFC 9113, 5.4.2).
@@ -249,6 +252,9 @@ func (c *conn) onData(f *http2.DataFrame) error {
 	}
 	if c.client {
 		c.release(size)
+		if !s.answered {
+			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
+		}
 	}
 	return s.onData(f, size)
 }
