@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -281,28 +280,5 @@ func TestHalfCloseThroughChains(t *testing.T) {
 				t.Errorf("got %q, error %v", got, err)
 			}
 		})
-	}
-}
-
-// A stale file of a unix socket is replaced; one that is served is not.
-func TestUnixSocketFiles(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "s")
-	text := "listeners: [{name: in, spec: {protocol: UnixDomainSocket, filename: " + name + "}, rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]}]"
-	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tryStart(t, text); err == nil {
-		t.Fatal("the socket of a process was taken")
-	}
-	stale.SetUnlinkOnClose(false)
-	stale.Close()
-	if err := tryStart(t, text); err != nil {
-		t.Fatal(err)
-	}
-	c := dial(t, "unix", name)
-	_, _ = c.Write([]byte("x"))
-	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-		t.Error(err)
 	}
 }
