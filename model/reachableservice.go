@@ -56,7 +56,7 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	for _, p := range router.Ports {
 		port := ReachablePort{Port: p.Port, Protocol: p.Protocol}
 		port.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
-		port.setPods(service.Pods)
+		port.setPods(service.Name, service.Pods)
 		used := needs{}
 		used.binding(out.binding(&port))
 		port.features = used.features()

@@ -208,6 +208,9 @@ type Discovery struct {
 	// Group selects the endpoints for DiscoverInstances by their Groups. If empty, the endpoints are the instances of
 	// the destination's workload.
 	Group string `json:"group,omitempty"`
+	// Service is the name of a service with Pods if these are the endpoints. It need not be set if they are the instances
+	// of the destination's workload.
+	Service string `json:"service,omitempty"`
 	// DNSName is the name under which a service registry lists the endpoints: the agents of clients answer it with the
 	// addresses of the ready endpoints. It is for clients that connect to an endpoint directly.
 	DNSName string `json:"dnsName,omitempty"`

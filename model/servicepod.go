@@ -13,14 +13,15 @@ type ServicePod struct {
 }
 
 // setPods divides the pods of a service for a port for streams. If all streams on the port go to one destination, a
-// connection to a pod of its workload goes to this pod. Connections to other pods follow the routes.
-func (p *ReachablePort) setPods(pods []ServicePod) {
+// connection to a pod of its workload goes to this pod, or to each pod if they are its endpoints. Connections to other
+// pods follow the routes.
+func (p *ReachablePort) setPods(service string, pods []ServicePod) {
 	if p.Protocol.Requests() || len(pods) == 0 {
 		return
 	}
 	only := p.onlyDestination()
 	for _, pod := range pods {
-		if only != nil && only.Workload == pod.Workload {
+		if only != nil && (only.Workload == pod.Workload || only.Discovery.Service == service) {
 			p.Pods = append(p.Pods, pod.Address)
 		} else {
 			p.OtherPods = append(p.OtherPods, pod.Address)

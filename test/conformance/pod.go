@@ -103,6 +103,9 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 			reach, _ := ix.ResolvedDestination(d.Key)
 			for _, e := range reach.Endpoints {
 				for _, address := range e.Addresses {
+					if hostNetwork.Contains(address) {
+						continue // a pod of a headless Service
+					}
 					instances[netip.AddrPortFrom(address, d.PortAt(e))] = d
 				}
 			}
@@ -178,7 +181,8 @@ func (p *pod) serveExternal() error {
 		for _, pod := range s.Pods {
 			for _, d := range p.index.Model.Destinations {
 				at := netip.AddrPortFrom(pod.Address, d.Port)
-				if d.Workload != pod.Workload || d.Protocol != model.TCP || speaks[at] != "" {
+				of := d.Discovery.Service == s.Name || d.Workload == pod.Workload && d.Discovery.Kind != model.DiscoverInstances
+				if !of || d.Protocol != model.TCP || speaks[at] != "" {
 					continue
 				}
 				speaks[at] = model.TCP

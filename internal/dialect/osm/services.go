@@ -186,6 +186,9 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 			Name: fmt.Sprintf("%s:%d", name, p.number), Port: p.number, Protocol: p.protocol, Origin: portAt,
 		}
 		for _, d := range r.destinationsOf(name, p) {
+			if s.Spec.ClusterIP == corev1.ClusterIPNone {
+				d.Discovery.Service = key.Name
+			}
 			d.Mesh, d.TLS, d.Limits, d.Origin = mesh, tls, limits, portAt
 			r.destinations.Emit(d)
 			route.Action.Destinations = append(route.Action.Destinations,
