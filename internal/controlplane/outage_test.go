@@ -113,7 +113,7 @@ func TestStartWithSlowAPIServer(t *testing.T) {
 	r.eventually("the last kind is listed", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return requests["/apis/split.smi-spec.io/v1alpha4/trafficsplits"] > 1
+		return requests["/apis/policy.openservicemesh.io/v1alpha1/retries"] > 1
 	})
 	r.expectNotReady("missing are those of kind VirtualNode\n") // and for no other kind
 	process.kill()

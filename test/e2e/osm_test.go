@@ -101,8 +101,8 @@ func TestTrafficTargets(t *testing.T) {
 	expect("bookbuyer", booksURL, 200)
 	expect("bookthief", booksURL, 403)
 	expect("bookbuyer", "http://bookstore.bookshop/healthz", 403)
+	ip := run(t, "-n", "bookshop", "get", "pods", "-l", "app=bookstore", "-o", "jsonpath={.items[0].status.podIP}")
 	t.Run("directly", func(t *testing.T) {
-		ip := run(t, "-n", "bookshop", "get", "pods", "-l", "app=bookstore", "-o", "jsonpath={.items[0].status.podIP}")
 		o, err := callFrom(t.Context(), "front", "http://"+hostPort(ip, 9080)+"/")
 		if err != nil || o.Status == 200 || o.Version != "" {
 			t.Errorf("a client without an identity of the mesh gets %+v, %v", o, err)
@@ -115,6 +115,7 @@ func TestTrafficTargets(t *testing.T) {
 			t.Errorf("exit code %d of\n%s", code, out)
 		}
 	})
+	testOSMPolicies(t, hostPort(ip, 9080))
 	permissive("true")
 	expect("bookthief", booksURL, 200)
 	permissive("false")

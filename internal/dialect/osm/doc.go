@@ -89,8 +89,8 @@ func (Dialect) Kinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
-		&policy.Egress{}, &policy.IngressBackend{}, &policy.UpstreamTrafficSetting{}, &policy.Retry{},
-		&discoveryv1.EndpointSlice{},
+		&discoveryv1.EndpointSlice{}, &policy.Egress{}, &policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
+		&policy.Retry{},
 	}
 }
 

@@ -22,8 +22,8 @@ type passed struct {
 }
 
 // passedChains renders the egress rules of a workload: for each port, a filter chain for addresses, one for server
-// names and one for all connections. It returns the ports on which the server name is read. Envoy selects a chain by address,
-// then by server name, and refuses a listener in which two chains have the same.
+// names and one for all connections. It returns the ports on which the server name is read. Envoy selects a chain by
+// address, then by server name, and refuses a listener in which two chains have the same.
 func (r *renderer) passedChains() (chains []*listenerv3.FilterChain, inspected []uint32) {
 	if r.view.Mesh.Egress == model.EgressAllow || len(r.view.EgressRules) == 0 {
 		return nil, nil
