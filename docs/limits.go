@@ -9,6 +9,7 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/identity"
 	webhooks "anymesh.dev/anymesh/internal/objects/admission"
+	"anymesh.dev/anymesh/internal/objects/conversion"
 	"anymesh.dev/anymesh/internal/pod/agent"
 	"anymesh.dev/anymesh/internal/pod/dns"
 	"anymesh.dev/anymesh/model"
@@ -80,6 +81,10 @@ func webhookLimits(table func(title, text string), row func(name, value, text, m
 	const waits = `anymesh_webhook_waits_total{result="refused"}`
 	row("MaxBody", size(webhooks.MaxBody), "Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
 	row("MaxServerBody", size(webhooks.MaxServerBody), "The same for API servers.", refused("too_large"))
+	row("MaxOtherReviewSize", size(conversion.MaxOtherReviewSize), "Length of a ConversionReview; a constant of package `conversion`. A longer one "+
+		"gets status 400.", "anymesh_conversion_refused_total")
+	row("MaxReviewSize", size(conversion.MaxReviewSize), "The same for API servers. One of them, and one of others, is converted at a time.",
+		"anymesh_conversion_refused_total")
 	row("ReadTimeout", controlplane.ReadTimeout.String(), "Time in which an AdmissionReview arrives; a constant of package `controlplane`. "+
 		"A slower one gets status 400, like one whose client disconnects.", refused("cut_off"))
 	row("MaxValues", fmt.Sprint(webhooks.MaxValues), "JSON values in an AdmissionReview. A request with more is not decoded.", refused("too_many_values"))

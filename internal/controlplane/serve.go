@@ -18,6 +18,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/admission"
+	"anymesh.dev/anymesh/internal/objects/conversion"
 	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/internal/serverlimit"
 )
@@ -94,7 +95,10 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
 	limit := cp.connections.limitWebhooks(cp.apiServers.Has)
-	return cp.serve(ctx, "webhooks", cp.WebhookAddress, limit, admission.Guard(mux, cp.apiServers.Has, cp.registry), cp.serving.TLSConfig())
+	all := http.NewServeMux()
+	all.Handle("/", admission.Guard(mux, cp.apiServers.Has, cp.registry))
+	all.Handle(conversion.Path, conversion.Handler(cp.dialects, cp.apiServers.Has, cp.registry))
+	return cp.serve(ctx, "webhooks", cp.WebhookAddress, limit, all, cp.serving.TLSConfig())
 }
 
 // clusterIsIPv6 reports whether the address of the API server is IPv6.

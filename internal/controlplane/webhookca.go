@@ -76,7 +76,8 @@ func watchWebhooks(ctx context.Context, kube kubernetes.Interface, changed func(
 	}
 }
 
-// updateWebhookCA sets caBundle of the webhook configurations that exist. A missing one is reported when it is created.
+// updateWebhookCA sets caBundle of the webhook configurations that exist, and of the conversions. A missing one is
+// reported when it is created.
 func (cp *controlPlane) updateWebhookCA(ctx context.Context, bundle []byte) error {
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	var validating admissionregistrationv1.ValidatingWebhookConfiguration
@@ -92,7 +93,8 @@ func (cp *controlPlane) updateWebhookCA(ctx context.Context, bundle []byte) erro
 				all = append(all, &validating.Webhooks[i].ClientConfig)
 			}
 			return all
-		}))
+		}),
+		cp.updateConversions(ctx, bundle))
 }
 
 // setCABundle reads a webhook configuration, and sets caBundle of its clients where it differs.

@@ -22,6 +22,7 @@ var optional = map[string]reflect.Type{
 	"Checks":           reflect.TypeFor[dialect.Checks](),
 	"Configurable":     reflect.TypeFor[dialect.Configurable](),
 	"DeletionWarnings": reflect.TypeFor[dialect.DeletionWarnings](),
+	"Conversions":      reflect.TypeFor[dialect.Conversions](),
 	"Finalizers":       reflect.TypeFor[dialect.Finalizers](),
 	"Injection":        reflect.TypeFor[dialect.Injection](),
 	"Installed":        reflect.TypeFor[dialect.Installed](),

@@ -99,14 +99,14 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	{"internal/objects/status", []string{"internal/truncate", "model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/ratelimit"}},
+	{"internal/objects/conversion", []string{"internal/dialect"}},
 	{"internal/pod/inject", []string{"internal/connlimit", "model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
 		"internal/build", "internal/connlimit", "internal/serverlimit", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
 		"internal/delivery/socket", "internal/objects/status", "internal/objects/finalizers", "internal/objects/admission",
-		"internal/pod/inject",
-		"internal/trait", "internal/trait/builtin", "internal/trait/certificate", "internal/trait/issuer",
-		"internal/trait/discovery", "internal/trait/controller", "internal/trait/route", "internal/trait/oam",
+		"internal/objects/conversion", "internal/pod/inject", "internal/trait", "internal/trait/builtin",
+		"internal/trait/certificate", "internal/trait/issuer", "internal/trait/discovery", "internal/trait/controller", "internal/trait/route", "internal/trait/oam",
 	}},
 	{"internal/cli/rollout", []string{"internal/truncate"}},
 	{"internal/cli/install", []string{

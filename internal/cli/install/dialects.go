@@ -47,6 +47,8 @@ type chartKind struct {
 	Mutate     string `json:"mutate,omitempty"`
 	Validate   string `json:"validate,omitempty"`
 	Deletion   string `json:"deletion,omitempty"`
+	// Converted is true if the control plane converts the versions of the kind.
+	Converted bool `json:"converted,omitempty"`
 }
 
 // ChartDialects generates DialectsFile.
@@ -73,6 +75,10 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 				kind := chartKind{
 					Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural,
 					Singular: crd.Spec.Names.Singular, Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+				}
+				if c, is := d.(dialect.Conversions); is {
+					kind.Converted = slices.Contains(c.ConvertedKinds(),
+						schema.GroupKind{Group: kind.Group, Kind: crd.Spec.Names.Kind})
 				}
 				if gvk := (schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}); admits {
 					kind.Mutate, kind.Validate = admission.MutatePath(gvk), admission.ValidatePath(gvk)

@@ -57,5 +57,6 @@ func repair(documents []*manifest.Document, dialects []dialect.Dialect) ([]manif
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Repair(documents, types, exists), nil
+	faults, err := manifest.Convert(documents)
+	return append(faults, manifest.Repair(documents, types, exists)...), err
 }

@@ -62,6 +62,9 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 		d.groups[gvk.Group] = true
 	}
 	d.set = &Set{Sources: map[model.ObjectRef]*Document{}, Skipped: map[string]int{}}
+	if d.set.Faults, err = Convert(documents); err != nil {
+		return nil, err
+	}
 	for _, document := range documents {
 		d.document(document)
 	}

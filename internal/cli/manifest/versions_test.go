@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	smi "anymesh.dev/anymesh/api/smi/split/v1alpha4"
@@ -23,7 +24,8 @@ func TestServedVersions(t *testing.T) {
 			t.Errorf("%s: got %+v", version, set.Objects[0])
 		}
 	}
-	set, _ := decode(t, document("v1alpha2")+"\n---\n"+document("v1alpha4"))
+	other := strings.Replace(document("v1alpha2"), "weight: 1", "weight: 2", 1)
+	set, _ := decode(t, other+"\n---\n"+document("v1alpha4"))
 	if len(set.Objects) != 1 || len(set.Faults) != 1 {
 		t.Errorf("%+v", set)
 	}

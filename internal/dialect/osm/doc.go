@@ -47,6 +47,7 @@ var (
 	_ dialect.Statuses     = Dialect{}
 	_ dialect.Transforms   = Dialect{}
 
+	_ dialect.Conversions     = Dialect{}
 	_ dialect.SidecarSettings = Dialect{}
 )
 

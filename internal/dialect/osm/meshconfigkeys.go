@@ -174,7 +174,7 @@ var featureKeys = []MeshConfigKey{
 	{Path: "featureFlags.enableAccessCertPolicy", severity: model.Warning, Effect: "has no effect: AccessCert is not served"},
 	{Path: "featureFlags.enableSidecarActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
 	{Path: "featureFlags.enableEnvoyActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
-	{Path: "featureFlags.enableRetryPolicy", fits: isOneOf("true"), Effect: "has no effect: objects of Retry always count"},
+	{Path: "featureFlags.enableRetryPolicy", severity: model.Warning, Effect: "has no effect: Retry is not served"},
 	{Path: "featureFlags.enablePluginPolicy", severity: model.Warning, Effect: noPipy},
 	{Path: "featureFlags.enableMeshRootCertificate", severity: model.Warning, Effect: "has no effect: MeshRootCertificate is not served; `anymesh identity rotate` replaces the root"},
 }

@@ -1,47 +1,121 @@
 package osm
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	policy "anymesh.dev/anymesh/api/osm/policy/v1alpha1"
+	"anymesh.dev/anymesh/api/osm/status"
+	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
+	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
+	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/truncate"
 	"anymesh.dev/anymesh/model"
 )
 
-// Values of status.currentStatus.
+// The message of a condition has at most 32768 bytes in the Kubernetes API. It lists at most messageFindings findings
+// of at most findingBytes bytes each.
 const (
-	statusCommitted = "committed"
-	statusError     = "error"
+	messageFindings = 8
+	findingBytes    = 4000
 )
 
-// StatusKinds returns the kinds whose status says whether they have effect.
+// StatusKinds returns an empty object of each kind with a status.
 func (Dialect) StatusKinds() []client.Object {
-	return []client.Object{&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{}}
+	return []client.Object{
+		&config.MeshConfig{}, &access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
+		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
+	}
 }
 
-// Status sets the status: error with the first finding of this severity, else committed.
+// Status returns a copy of an object with its status, which shares everything else. Policies of Open Service Mesh have
+// the status that they had there. The others have the condition Served, which is True unless a finding is an error.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
-	switch o := object.DeepCopyObject().(type) {
+	switch o := object.(type) {
 	case *policy.IngressBackend:
-		o.Status = policyStatus(in.Findings)
-		return o
+		out := *o
+		out.Status = policyStatus(in.Findings)
+		return &out
 	case *policy.UpstreamTrafficSetting:
-		o.Status = policyStatus(in.Findings)
-		return o
+		out := *o
+		out.Status = policyStatus(in.Findings)
+		return &out
 	}
-	return object
+	out, s := withOwnStatus(object)
+	if s == nil {
+		return object
+	}
+	s.ObservedGeneration = object.GetGeneration()
+	c := condition(in.Findings)
+	c.ObservedGeneration, c.LastTransitionTime = s.ObservedGeneration, metav1.NewTime(in.Now.Truncate(time.Second))
+	i := slices.IndexFunc(s.Conditions, func(o metav1.Condition) bool { return o.Type == c.Type })
+	if i < 0 {
+		i, s.Conditions = len(s.Conditions), append(s.Conditions, c)
+	}
+	if s.Conditions[i].Status == c.Status {
+		c.LastTransitionTime = s.Conditions[i].LastTransitionTime
+	}
+	s.Conditions[i] = c
+	return out
 }
 
-func policyStatus(findings []model.Finding) policy.PolicyStatus {
-	i := slices.IndexFunc(findings, func(f model.Finding) bool { return f.Severity == model.Error })
-	if i < 0 {
-		return policy.PolicyStatus{CurrentStatus: statusCommitted, Reason: "the object has effect"}
+// withOwnStatus returns a shallow copy of an object with a deep copy of its status, or nil for other kinds.
+func withOwnStatus(object client.Object) (client.Object, *status.Status) {
+	switch o := object.(type) {
+	case *config.MeshConfig:
+		out := *o
+		out.Status = *o.Status.DeepCopy()
+		return &out, &out.Status
+	case *access.TrafficTarget:
+		out := *o
+		out.Status = *o.Status.DeepCopy()
+		return &out, &out.Status
+	case *specs.HTTPRouteGroup:
+		out := *o
+		out.Status = *o.Status.DeepCopy()
+		return &out, &out.Status
+	case *specs.TCPRoute:
+		out := *o
+		out.Status = *o.Status.DeepCopy()
+		return &out, &out.Status
+	case *split.TrafficSplit:
+		out := *o
+		out.Status = *o.Status.DeepCopy()
+		return &out, &out.Status
 	}
-	reason := findings[i].Text
-	if findings[i].Path != "" {
-		reason = findings[i].Path + ": " + reason
+	return object, nil
+}
+
+// condition summarizes findings: the worst one determines status and reason, and is the first in the message.
+func condition(findings []model.Finding) metav1.Condition {
+	weight := map[model.Severity]int{model.Error: 0, model.Warning: 1, model.Info: 2}
+	all := slices.Clone(findings)
+	slices.SortStableFunc(all, func(a, b model.Finding) int { return weight[a.Severity] - weight[b.Severity] })
+	c := metav1.Condition{Type: status.Served, Status: metav1.ConditionTrue, Reason: status.Served}
+	var texts []string
+	for i, f := range all {
+		if f.Severity == model.Error {
+			c.Status = metav1.ConditionFalse
+		}
+		if i == 0 && f.Severity != model.Info {
+			c.Reason = string(f.Code)
+		}
+		if i < messageFindings {
+			text := strings.TrimPrefix(f.Path+": "+f.Text, ": ")
+			// The API server replaces invalid bytes, so that the stored text would differ.
+			texts = append(texts, truncate.WithEllipsis(strings.ToValidUTF8(text, "\uFFFD"), findingBytes))
+		}
 	}
-	return policy.PolicyStatus{CurrentStatus: statusError, Reason: reason}
+	if more := len(all) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	c.Message = strings.Join(texts, "; ")
+	return c
 }

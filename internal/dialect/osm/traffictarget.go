@@ -57,6 +57,11 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 		ok = false
 	}
 	allowed := r.rules(at, name.Namespace, destination, o.Spec.Rules)
+	only, err := port(o.Annotations)
+	if err != nil {
+		r.report(at, "metadata.annotations["+keptPort+"]", model.CodeInvalidField, "%v; nothing is allowed", err)
+		ok = false
+	}
 	policy := model.AuthorizationPolicy{
 		Key: model.Key{Mesh: mesh, Name: name.String()}, Workload: destination.String(), Origin: at,
 	}
@@ -74,10 +79,10 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 	}
 	if len(allowed.matches) > 0 {
 		requests := policy
-		requests.Matches = allowed.matches
+		requests.Matches, requests.Ports = allowed.matches, only
 		r.policies.Emit(requests)
 	}
-	if allowed.streams {
+	if allowed.restrict(only); allowed.streams {
 		policy.Streams, policy.Ports = true, allowed.ports
 		r.policies.Emit(policy)
 	}
@@ -88,6 +93,18 @@ type allowance struct {
 	matches []model.Match
 	streams bool
 	ports   []uint16 // none means all
+}
+
+// restrict removes the streams to other ports than these; none means all.
+func (a *allowance) restrict(only []uint16) {
+	switch {
+	case len(only) == 0:
+	case len(a.ports) == 0:
+		a.ports = only
+	default:
+		a.ports = slices.DeleteFunc(a.ports, func(p uint16) bool { return !slices.Contains(only, p) })
+		a.streams = a.streams && len(a.ports) > 0
+	}
 }
 
 // rules returns what rules allow. A rule that is invalid allows nothing, and the others apply.

@@ -3,6 +3,8 @@ package v1alpha2
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/status"
 )
 
 // MeshConfigSpec has the settings of the mesh by area and name. It keeps the settings that this program does not know.
@@ -12,6 +14,7 @@ type MeshConfigSpec map[string]map[string]apiextensionsv1.JSON
 
 // MeshConfig has the settings of the mesh.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:resource:categories=all
 type MeshConfig struct {
@@ -19,6 +22,10 @@ type MeshConfig struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec MeshConfigSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
 }
 
 // MeshConfigList is a list of MeshConfig.

@@ -1,6 +1,10 @@
 package v1alpha3
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/status"
+)
 
 // Subject is a set of pods: those of a ServiceAccount.
 type Subject struct {
@@ -38,12 +42,18 @@ type TrafficTargetSpec struct {
 
 // TrafficTarget allows pods to call others.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=tt,categories=all
 type TrafficTarget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec TrafficTargetSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
 }
 
 // TrafficTargetList is a list of TrafficTarget.

@@ -1,6 +1,10 @@
 package v1alpha4
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/status"
+)
 
 // HTTPMatch is a set of HTTP requests: those that meet all of its conditions.
 type HTTPMatch struct {
@@ -29,12 +33,18 @@ type HTTPRouteGroupSpec struct {
 
 // HTTPRouteGroup names sets of HTTP requests.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=htr,categories=all
 type HTTPRouteGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec HTTPRouteGroupSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
 }
 
 // HTTPRouteGroupList is a list of HTTPRouteGroup.

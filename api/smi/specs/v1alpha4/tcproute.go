@@ -1,6 +1,10 @@
 package v1alpha4
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/status"
+)
 
 // TCPMatch is a set of TCP connections.
 type TCPMatch struct {
@@ -21,12 +25,18 @@ type TCPRouteSpec struct {
 
 // TCPRoute names a set of TCP connections.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=tr,categories=all
 type TCPRoute struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec TCPRouteSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
 }
 
 // TCPRouteList is a list of TCPRoute.

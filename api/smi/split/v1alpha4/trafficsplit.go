@@ -1,6 +1,10 @@
 package v1alpha4
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/status"
+)
 
 // Backend is a Service with its share.
 type Backend struct {
@@ -36,6 +40,7 @@ type TrafficSplitSpec struct {
 
 // TrafficSplit shares the traffic of a Service between Services.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=ts,categories=all
 type TrafficSplit struct {
@@ -43,6 +48,10 @@ type TrafficSplit struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec TrafficSplitSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
 }
 
 // TrafficSplitList is a list of TrafficSplit.

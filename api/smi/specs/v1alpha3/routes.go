@@ -1,0 +1,42 @@
+package v1alpha3
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/api/osm/status"
+	"anymesh.dev/anymesh/api/smi/specs/v1alpha4"
+)
+
+// HTTPRouteGroup names sets of HTTP requests.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=htr,categories=all
+type HTTPRouteGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec v1alpha4.HTTPRouteGroupSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
+}
+
+// TCPRouteSpec is empty.
+type TCPRouteSpec struct{}
+
+// TCPRoute names all TCP connections.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=tr,categories=all
+type TCPRoute struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +optional
+	Spec TCPRouteSpec `json:"spec,omitempty"`
+
+	// Status is the observed state.
+	// +optional
+	Status status.Status `json:"status,omitzero"`
+}
