@@ -29,8 +29,7 @@ type name struct {
 	// text is the name as its owner writes it; plain is its plain form.
 	text, plain string
 	owner       string
-	// folders may use the name: those of its owners, the list of dialects or drivers, and those that have a field of this
-	// name in their API.
+	// folders may use the name: of its owners, the list of dialects or drivers, and those with such a field in their API.
 	folders []string
 }
 
@@ -281,8 +280,8 @@ func TestDialectsMayShareKindNames(t *testing.T) {
 			continue
 		}
 		count++
-		found, err := foreign("internal/dialect/parcel/"+strings.TrimPrefix(file, folder), text, names)
-		if err != nil || len(found) > 0 {
+		path := "internal/dialect/parcel/" + strings.TrimPrefix(file, folder)
+		if found, err := foreign(path, text, names); err != nil || len(found) > 0 {
 			t.Error(err, found)
 		}
 	}
