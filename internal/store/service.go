@@ -173,9 +173,9 @@ func clusterIPs(s *corev1.Service) []netip.Addr {
 	return out
 }
 
-// isServiceName reports whether a host name can only be that of a Service: NAME, or one below NAME.NAMESPACE.svc. A
-// Service that the input lacks, as files may, is not a server outside of the cluster.
+// isServiceName reports whether a host name can be that of a Service: NAME, NAME.NAMESPACE, or one below
+// NAME.NAMESPACE.svc. A Service that the input lacks, as files may, is not a server outside of the cluster.
 func isServiceName(host string) bool {
 	labels := strings.Split(strings.ToLower(host), ".")
-	return len(labels) == 1 || len(labels) > 2 && labels[2] == "svc"
+	return len(labels) <= 2 || labels[2] == "svc"
 }
