@@ -34,7 +34,9 @@ const (
 // no other part of the control plane: API servers convert objects before the control plane can list them. isServer
 // reports whether an address is that of an API server. Reviews that are too large or invalid are counted in
 // anymesh_conversion_refused_total.
-func Handler(dialects []dialect.Dialect, isServer func(netip.Addr) bool, registerer prometheus.Registerer) http.Handler {
+func Handler(
+	dialects []dialect.Dialect, isServer func(netip.Addr) bool, registerer prometheus.Registerer,
+) http.Handler {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "anymesh_conversion_refused_total",
 		Help: "ConversionReviews that were too large, or could not be read.",
