@@ -103,7 +103,7 @@ func TestTrafficTargets(t *testing.T) {
 	expect("bookbuyer", "http://bookstore.bookshop/healthz", 403)
 	ip := run(t, "-n", "bookshop", "get", "pods", "-l", "app=bookstore", "-o", "jsonpath={.items[0].status.podIP}")
 	t.Run("directly", func(t *testing.T) {
-		o, err := callFrom(t.Context(), "front", "http://"+hostPort(ip, 9080)+"/")
+		o, err := callFrom(t.Context(), "front", hostPort(ip, 9080))
 		if err != nil || o.Status == 200 || o.Version != "" {
 			t.Errorf("a client without an identity of the mesh gets %+v, %v", o, err)
 		}

@@ -28,7 +28,7 @@ spec:
 // testOSMPolicies checks that clients outside of the mesh reach the bookstore with an IngressBackend only, that a
 // member leaves the mesh with an Egress only, and that a rate limit refuses requests as long as it exists.
 func testOSMPolicies(t *testing.T, bookstore string) {
-	calls := func(namespace, client, target string, ok func(outcome, error) bool) {
+	calls := func(t *testing.T, namespace, client, target string, ok func(outcome, error) bool) {
 		t.Helper()
 		eventually(t, 20*time.Second, client+" calls "+target, func() error {
 			o, err := callFromIn(t.Context(), namespace, client, target)
@@ -40,10 +40,10 @@ func testOSMPolicies(t *testing.T, bookstore string) {
 	}
 	succeeds := func(o outcome, err error) bool { return err == nil && o.Status == 200 }
 	refused := func(o outcome, err error) bool { return err == nil && o.Status != 200 }
-	remove := func(kind, name string) { run(t, "-n", "bookshop", "delete", kind, name) }
+	remove := func(t *testing.T, kind, name string) { t.Helper(); run(t, "-n", "bookshop", "delete", kind, name) }
 	t.Run("ingress", func(t *testing.T) {
 		apply(t, osmIngress)
-		calls("colors", "front", "http://"+bookstore+"/", succeeds)
+		calls(t, "colors", "front", bookstore, succeeds)
 		eventually(t, 20*time.Second, "the status is written", func() error {
 			got := run(t, "-n", "bookshop", "get", "ingressbackend", "bookstore", "-o", "jsonpath={.status.currentStatus}")
 			if got != "committed" {
@@ -51,13 +51,13 @@ func testOSMPolicies(t *testing.T, bookstore string) {
 			}
 			return nil
 		})
-		remove("ingressbackend", "bookstore")
-		calls("colors", "front", "http://"+bookstore+"/", refused)
+		remove(t, "ingressbackend", "bookstore")
+		calls(t, "colors", "front", bookstore, refused)
 	})
 	t.Run("egress", func(t *testing.T) {
 		ip := run(t, "-n", "colors", "get", "pods", "-l", "app=color,version=red", "-o", "jsonpath={.items[0].status.podIP}")
-		outside := "http://" + hostPort(ip, 8080) + "/"
-		calls("bookshop", "bookbuyer", outside, refused)
+		outside := hostPort(ip, 8080)
+		calls(t, "bookshop", "bookbuyer", outside, refused)
 		apply(t, fmt.Sprintf(`
 apiVersion: policy.openservicemesh.io/v1alpha1
 kind: Egress
@@ -67,15 +67,15 @@ spec:
   ipAddresses: [%s/32]
   ports: [{number: 8080, protocol: tcp}]
 `, ip))
-		calls("bookshop", "bookbuyer", outside, succeeds)
-		calls("bookshop", "bookthief", outside, refused)
-		remove("egress", "red")
-		calls("bookshop", "bookbuyer", outside, refused)
+		calls(t, "bookshop", "bookbuyer", outside, succeeds)
+		calls(t, "bookshop", "bookthief", outside, refused)
+		remove(t, "egress", "red")
+		calls(t, "bookshop", "bookbuyer", outside, refused)
 	})
 	t.Run("rate limit", func(t *testing.T) {
 		apply(t, osmRateLimit)
-		calls("bookshop", "bookbuyer", booksURL, func(o outcome, err error) bool { return err == nil && o.Status == 429 })
-		remove("upstreamtrafficsetting", "bookstore")
-		calls("bookshop", "bookbuyer", booksURL, succeeds)
+		calls(t, "bookshop", "bookbuyer", booksURL, func(o outcome, err error) bool { return err == nil && o.Status == 429 })
+		remove(t, "upstreamtrafficsetting", "bookstore")
+		calls(t, "bookshop", "bookbuyer", booksURL, succeeds)
 	})
 }
