@@ -7,13 +7,28 @@ import (
 	"time"
 )
 
+// osmGateway is a client without a sidecar.
+const osmGateway = `
+{apiVersion: v1, kind: Service, metadata: {name: gateway, namespace: bookshop}, spec: {selector: {app: gateway}, ports: [{port: 8080}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: gateway, namespace: bookshop}
+spec:
+  selector: {matchLabels: {app: gateway}}
+  template:
+    metadata: {labels: {app: gateway}, annotations: {openservicemesh.io/sidecar-injection: disabled}}
+    spec:
+      containers: [{name: app, image: anymesh.dev/colors, args: [drive, --listen=:8080, --rate=0], readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}}]
+`
+
 const osmIngress = `
 apiVersion: policy.openservicemesh.io/v1alpha1
 kind: IngressBackend
 metadata: {name: bookstore, namespace: bookshop}
 spec:
   backends: [{name: bookstore, port: {number: 9080, protocol: http}}]
-  sources: [{kind: Service, namespace: colors, name: front}]
+  sources: [{kind: Service, namespace: bookshop, name: gateway}]
 `
 
 const osmRateLimit = `
@@ -41,9 +56,12 @@ func testOSMPolicies(t *testing.T, bookstore string) {
 	succeeds := func(o outcome, err error) bool { return err == nil && o.Status == 200 }
 	refused := func(o outcome, err error) bool { return err == nil && o.Status != 200 }
 	remove := func(t *testing.T, kind, name string) { t.Helper(); run(t, "-n", "bookshop", "delete", kind, name) }
+	apply(t, osmGateway)
+	waitReady(t, "bookshop", "deployment/gateway")
 	t.Run("ingress", func(t *testing.T) {
+		calls(t, "bookshop", "gateway", bookstore, refused)
 		apply(t, osmIngress)
-		calls(t, "colors", "front", bookstore, succeeds)
+		calls(t, "bookshop", "gateway", bookstore, succeeds)
 		eventually(t, 20*time.Second, "the status is written", func() error {
 			got := run(t, "-n", "bookshop", "get", "ingressbackend", "bookstore", "-o", "jsonpath={.status.currentStatus}")
 			if got != "committed" {
@@ -52,11 +70,11 @@ func testOSMPolicies(t *testing.T, bookstore string) {
 			return nil
 		})
 		remove(t, "ingressbackend", "bookstore")
-		calls(t, "colors", "front", bookstore, refused)
+		calls(t, "bookshop", "gateway", bookstore, refused)
 	})
 	t.Run("egress", func(t *testing.T) {
-		ip := run(t, "-n", "colors", "get", "pods", "-l", "app=color,version=red", "-o", "jsonpath={.items[0].status.podIP}")
-		outside := hostPort(ip, 8080)
+		ip := run(t, "-n", "bookshop", "get", "pods", "-l", "app=gateway", "-o", "jsonpath={.items[0].status.podIP}")
+		outside := hostPort(ip, 8080) + "healthz"
 		calls(t, "bookshop", "bookbuyer", outside, refused)
 		apply(t, fmt.Sprintf(`
 apiVersion: policy.openservicemesh.io/v1alpha1
