@@ -29,14 +29,14 @@ run() { start "$@"; finish "$1"; }
 units=$(go list ./... | grep -v /test/e2e)
 run "units and cases" env CGO_ENABLED=1 go test -race $units
 if [ "$what" != unit ]; then
-  run "sandbox" env SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -count=1 -timeout 15m ./...
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
-  # Tests with clusters wait most of the time: a second process, with a cluster of its own, has those that start more
-  # clusters, and some of the longest others.
+  # Tests with clusters wait most of the time. Two processes run side by side: the first has one shared cluster. The
+  # second has the tests of the sandbox, then those that start more clusters, and some of the longest others.
   second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|Gateway|DNS|Migration)$'
-  start "end to end, second cluster" go test -count=1 -timeout 30m ./test/e2e -run "$second"
-  run "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second"
-  finish "end to end, second cluster"
+  start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second"
+  run "sandbox" env SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -count=1 -timeout 15m ./...
+  run "end to end, second cluster" go test -count=1 -timeout 30m ./test/e2e -run "$second"
+  finish "end to end"
 fi
 printf '\ntest runs, in %d:%02d minutes\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf '  %s\n' "${results[@]}"

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -94,11 +95,18 @@ func installCertManager(t *testing.T) {
 		"crd/orders.acme.cert-manager.io", "crd/challenges.acme.cert-manager.io", "--timeout=180s")
 }
 
-// runCertManager runs the controllers of cert-manager until the test ends.
+// runCertManager runs the controllers of cert-manager until the test ends. It ends after its objects, because
+// challenges have a finalizer that only it removes.
 func runCertManager(t *testing.T, flags ...string) {
 	t.Helper()
-	runProgram(t, exec.CommandContext(t.Context(), filepath.Join(lab.bin, "certmanager"),
+	runProgram(t, exec.Command(filepath.Join(lab.bin, "certmanager"),
 		append([]string{"--kubeconfig", lab.kubeconfig}, flags...)...))
+	t.Cleanup(func() {
+		if _, err := kubectl(context.Background(), "delete", "certificates,orders,challenges", "--all", "--all-namespaces",
+			"--wait=true", "--timeout=180s"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // hasCertificateOf returns nil if the Secret of the Route has a certificate for its host that its key ca.crt verifies,

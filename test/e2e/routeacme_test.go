@@ -119,7 +119,7 @@ func runPebble(t *testing.T, ca *authority, nameserver string) *pebble {
 			t.Fatal(err)
 		}
 	}
-	command := exec.CommandContext(t.Context(), filepath.Join(lab.bin, "pebble"), "-config",
+	command := exec.Command(filepath.Join(lab.bin, "pebble"), "-config",
 		filepath.Join(folder, "config.json"), "-dnsserver", nameserver)
 	command.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1")
 	runProgram(t, command)
