@@ -181,10 +181,10 @@ func (s *subscription) setInitialVersion(name, version string, now time.Time) {
 	s.markUnknown(n, now)
 }
 
-// resend marks a resource for sending although the client has the same version.
+// resend marks a resource for sending although the client has the same version, or knows that it does not exist.
 func (s *subscription) resend(name string, now time.Time) {
-	if n, known := s.find(name); known && s.entry(n)&entrySent != 0 {
-		s.set(n, s.entry(n)&entryNamed|entrySent)
+	if n, known := s.find(name); known && s.entry(n)&(entrySent|entryAbsenceSent) != 0 {
+		s.set(n, s.entry(n)&^entryAbsenceSent)
 		s.markUnknown(n, now)
 		if s.warming == nil {
 			s.warming = map[uint32]struct{}{}

@@ -26,6 +26,19 @@ func clusterWarming(t *testing.T) {
 			t.Errorf("nothing changed, but %s was sent", got)
 		}
 	})
+	// The new version waits for an answer also where there are no endpoints.
+	t.Run("without endpoints", func(t *testing.T) {
+		b := newBench(t, old[0])
+		b.subscribe(ClusterType)
+		b.subscribe(EndpointType, "a")
+		if got, want := b.drain(), "cluster +a; endpoint -a"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		b.publish(now[0])
+		if got, want := b.drain(), "cluster +a; endpoint -a"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 	// Envoy acknowledges a cluster after it has received the endpoints.
 	t.Run("before the cluster is acknowledged", func(t *testing.T) {
 		b := newBench(t, old...)
