@@ -46,8 +46,4 @@ func (s *subscription) move(from, to uint32) {
 			v.set(to, r)
 		}
 	}
-	if _, warms := s.warming[from]; warms {
-		delete(s.warming, from)
-		s.warming[to] = struct{}{}
-	}
 }

@@ -74,7 +74,6 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 			return // the rest stays dirty, for the next response
 		}
 		s.dirty.remove(n)
-		delete(s.warming, n)
 		s.removals.remove(n)
 		named := s.entry(n) & entryNamed
 		switch {
@@ -88,8 +87,5 @@ func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 			out.removed = append(out.removed, published.name)
 			s.set(n, 0)
 		}
-	}
-	if s.dirty.len() == 0 {
-		s.warming = nil
 	}
 }

@@ -28,9 +28,8 @@ type subscription struct {
 	step        step // step of additions and changes
 	removalStep step
 	wildcard    bool
-	collections []collection        // that the client subscribes to
-	namedCount  int                 // number of entries with entryNamed
-	warming     map[uint32]struct{} // subset of dirty: a cluster that was sent warms until it receives them
+	collections []collection // that the client subscribes to
+	namedCount  int          // number of entries with entryNamed
 	lastNack    *Nack
 	rejected    map[string]string // NACKed resources that were not sent since: version by name
 	budget      *subscriptionBudget
@@ -144,7 +143,6 @@ func (s *subscription) set(n uint32, e entry) {
 // forget removes all state of a name.
 func (s *subscription) forget(n uint32) {
 	s.dirty.remove(n)
-	delete(s.warming, n)
 	s.removals.remove(n)
 	s.set(n, 0)
 }
@@ -186,16 +184,12 @@ func (s *subscription) resend(name string, now time.Time) {
 	if n, known := s.find(name); known && s.entry(n)&(entrySent|entryAbsenceSent) != 0 {
 		s.set(n, s.entry(n)&^entryAbsenceSent)
 		s.markUnknown(n, now)
-		if s.warming == nil {
-			s.warming = map[uint32]struct{}{}
-		}
-		s.warming[n] = struct{}{}
 	}
 }
 
-// filterWarming keeps the names that a warming cluster waits for.
+// filterWarming keeps the names that a warming cluster may wait for: the client asked for them, or they are sent again.
 func (s *subscription) filterWarming(todo []uint32) []uint32 {
-	return slices.DeleteFunc(todo, func(n uint32) bool { _, is := s.warming[n]; return !is })
+	return slices.DeleteFunc(todo, func(n uint32) bool { return !s.dirty.unknown.has(n) })
 }
 
 // unsubscribe removes a name. If the wildcard still matches it, the client receives a response, since it cannot know

@@ -26,6 +26,20 @@ func clusterWarming(t *testing.T) {
 			t.Errorf("nothing changed, but %s was sent", got)
 		}
 	})
+	t.Run("asked for while another cluster waits", func(t *testing.T) {
+		b := newBench(t, old[0], old[2])
+		b.subscribe(ClusterType)
+		b.subscribe(EndpointType, "a")
+		b.drain()
+		b.publish(old...)
+		b.want("a cluster", summarizeDelta(b.send()), "cluster +b")
+		b.publish(old[0], old[1], text(ClusterType, "c", "1"), text(EndpointType, "a", "2"), old[3])
+		b.subscribe(EndpointType, "b")
+		b.want("its endpoints", summarizeDelta(b.send()), "endpoint +b")
+		if r := b.send(); r != nil {
+			t.Errorf("%s was sent before the ACK of the cluster", summarizeDelta(r))
+		}
+	})
 	// The new version waits for an answer also where there are no endpoints.
 	t.Run("without endpoints", func(t *testing.T) {
 		b := newBench(t, old[0])
