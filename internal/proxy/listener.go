@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/datagram"
 	"anymesh.dev/anymesh/internal/proxy/h2"
@@ -179,8 +180,10 @@ func (l *listener) run(s session.Source) {
 }
 
 // Serve implements httpforward.Handler.
-func (l *listener) Serve(x *httpforward.Exchange, route *object.Route, _ *object.Rule, meta *metadata.Tree) {
-	if c := route.Destination.Get(); c != nil && internal(c.Spec.Protocol) {
+func (l *listener) Serve(
+	x *httpforward.Exchange, route *object.Route, to *object.Slot[cluster.Cluster], meta *metadata.Tree,
+) {
+	if c := to.Get(); c != nil && internal(c.Spec.Protocol) {
 		if len(route.Ingress)+len(route.Egress) > 0 {
 			x.Fail(500, fmt.Sprintf("route %q: cluster %q has no streams for ingress and egress", route.Name, c.Name))
 			return
@@ -191,7 +194,7 @@ func (l *listener) Serve(x *httpforward.Exchange, route *object.Route, _ *object
 	}
 	l.run(session.Source{
 		Name:   fmt.Sprintf("%s-%d", sessionName("HTTP", x.RemoteAddr(), x.LocalAddr()), l.accepted.Load()),
-		Stream: x, Meta: meta, Route: route, Fail: x.Fail,
+		Stream: x, Meta: meta, Route: route, Destination: to, Fail: x.Fail,
 	})
 }
 

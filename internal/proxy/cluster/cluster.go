@@ -163,6 +163,11 @@ func (c *Cluster) Pick(d metadata.Document, tried []*Endpoint) (*Endpoint, error
 	return e, nil
 }
 
+// Untried reports whether there is an endpoint that was not tried.
+func (c *Cluster) Untried(tried []*Endpoint) bool {
+	return slices.ContainsFunc(c.Endpoints(), func(e *Endpoint) bool { return !slices.Contains(tried, e) })
+}
+
 // hash returns the hash of the session's value at the key; a random one if there is none.
 func (c *Cluster) hash(d metadata.Document) uint64 {
 	if len(c.key) == 0 {

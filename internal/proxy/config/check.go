@@ -179,11 +179,31 @@ func (r *Rewrite) check(set map[string]bool) error {
 }
 
 func (r *Route) check(set map[string]bool) error {
-	if !set["destination"] {
+	switch {
+	case set["destination"] && set["destinations"]:
+		return errors.New("destinations: replaces destination, which is set, too")
+	case !set["destination"] && !set["destinations"]:
 		return errors.New("destination: is required")
+	}
+	total := 0
+	for i := range r.Destinations {
+		total += r.Destinations[i].EffectiveWeight()
+	}
+	if set["destinations"] && total == 0 {
+		return errors.New("destinations: the sum of the weights must not be 0")
 	}
 	if set["name"] {
 		return named("name", checkName(r.Name))
+	}
+	return nil
+}
+
+func (w *WeightedCluster) check(set map[string]bool) error {
+	if !set["destination"] {
+		return errors.New("destination: is required")
+	}
+	if weight := w.EffectiveWeight(); weight < 0 || weight > 1e6 {
+		return fmt.Errorf("weight: must be from 0 to 1000000, is %d", weight)
 	}
 	return nil
 }

@@ -150,7 +150,9 @@ type Route struct {
 	// Name is unique among routes, without white space.
 	Name string `json:"name,omitempty"`
 	// Destination is the name of a cluster, or a cluster. "cluster" is another name of this field.
-	Destination ClusterRef `json:"destination" alias:"cluster"`
+	Destination ClusterRef `json:"destination,omitzero" alias:"cluster"`
+	// Destinations are several clusters in place of one: each request and session goes to one of them, at random by weight.
+	Destinations []WeightedCluster `json:"destinations,omitempty"`
 	// Ingress are clusters that data passes through on the way to the destination.
 	Ingress []ClusterRef `json:"ingress,omitempty"`
 	// Egress are clusters that data passes through on the way back.
@@ -161,6 +163,15 @@ type Route struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 	// Mirrors are clusters that get a copy of what clients send. Their answers are dropped.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
+}
+
+// WeightedCluster is a cluster that gets a share of the requests and sessions of a route. A cluster that does not exist
+// keeps its share, which fails.
+type WeightedCluster struct {
+	// Destination is the name of a cluster, or a cluster.
+	Destination ClusterRef `json:"destination" alias:"cluster"`
+	// Weight is the share, in relation to the sum of all weights of the route, from 0 to 1000000. Default: 1.
+	Weight *int `json:"weight,omitempty"`
 }
 
 // Mirror is a cluster that gets a copy of requests, of up to 16 KiB, or of the data of sessions. What it does not take
@@ -196,6 +207,14 @@ func (e *Endpoint) EffectiveWeight() int {
 		return *e.Spec.Weight
 	}
 	return 1
+}
+
+// EffectiveWeight returns the weight of a cluster of a route.
+func (w *WeightedCluster) EffectiveWeight() int {
+	if w.Weight == nil {
+		return 1
+	}
+	return *w.Weight
 }
 
 // Copy returns a deep copy of a value of JSON: nil, bool, number, string, []any or map[string]any.

@@ -183,8 +183,9 @@ func (c *conn) readMore() error {
 // handle serves a request. It returns false if the connection must end.
 func (c *conn) handle() bool {
 	if c.mirror != nil {
-		dest := c.mirror.Destination.Get()
-		return dest != nil && c.forward(c.mirror, dest, nil)
+		slot := c.mirror.Choose()
+		dest := slot.Get()
+		return dest != nil && c.forward(c.mirror, slot, dest, nil)
 	}
 	route, rule, err := object.Lookup(c.s.Rules(), c)
 	if err != nil {
@@ -202,13 +203,14 @@ func (c *conn) handle() bool {
 		}
 		meta = &tree
 	}
-	dest := route.Destination.Get()
+	slot := route.Choose()
+	dest := slot.Get()
 	if dest == nil || dest.Spec.Protocol != "HTTP" || len(route.Ingress)+len(route.Egress) > 0 {
 		if meta == nil {
 			tree := c.Tree()
 			meta = &tree
 		}
-		return c.handOver(route, rule, meta)
+		return c.handOver(route, slot, meta)
 	}
-	return c.forward(route, dest, meta)
+	return c.forward(route, slot, dest, meta)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
@@ -28,7 +29,7 @@ type Exchange struct {
 }
 
 // handOver serves the request as a session.
-func (c *conn) handOver(route *object.Route, rule *object.Rule, meta *metadata.Tree) bool {
+func (c *conn) handOver(route *object.Route, to *object.Slot[cluster.Cluster], meta *metadata.Tree) bool {
 	x := &Exchange{c: c, left: max(0, c.request.Length), kind: chunked}
 	if c.request.Minor == 0 {
 		x.kind = untilClose
@@ -41,7 +42,7 @@ func (c *conn) handOver(route *object.Route, rule *object.Rule, meta *metadata.T
 	c.limit(0) // the session has limits of its own
 	c.shared = true
 	c.info.forget()
-	c.s.Handler.Serve(x, route, rule, meta)
+	c.s.Handler.Serve(x, route, to, meta)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c.unread = c.unread || x.hasBody()

@@ -17,7 +17,8 @@ import (
 // attempt is the state of one request over its attempts.
 type attempt struct {
 	route *object.Route
-	dest  *cluster.Cluster
+	slot  *object.Slot[cluster.Cluster]
+	dest  *cluster.Cluster // of the slot
 	doc   metadata.Document
 	// whole tells that the body is empty or in the input, so that the request can be sent again.
 	whole bool
@@ -34,9 +35,11 @@ type attempt struct {
 
 // forward sends the request to an endpoint of the destination, and the response to the client. Meta is the metadata
 // after rewrites; nil if there are none.
-func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadata.Tree) bool {
+func (c *conn) forward(
+	route *object.Route, slot *object.Slot[cluster.Cluster], dest *cluster.Cluster, meta *metadata.Tree,
+) bool {
 	a := &c.attempt
-	*a = attempt{route: route, dest: dest, doc: c, once: !idempotent(c.request.Method), tried: a.tried[:0]}
+	*a = attempt{route: route, slot: slot, dest: dest, doc: c, once: !idempotent(c.request.Method), tried: a.tried[:0]}
 	if meta != nil {
 		a.doc = meta
 	}
@@ -61,7 +64,7 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		dest.Failed.Add(1)
 		return c.fail(503, err.Error())
 	}
-	defer dest.Leave()
+	defer func() { a.dest.Leave() }()
 	a.limit = c.deadline(route.Timeouts.Request)
 	defer a.limit.stop()
 	retries := 0
@@ -75,14 +78,14 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 			return false
 		}
 		if a.limit.isOver() {
-			dest.Failed.Add(1)
+			a.dest.Failed.Add(1)
 			return c.fail(504, "the request takes longer than the timeout of its route")
 		}
 		if a.fresh {
 			continue // the endpoint had closed an idle connection; this is no failure of the endpoint
 		}
 		if a.last || !a.mayRetry(err) || retries == 0 && !dest.Retry() {
-			dest.Failed.Add(1)
+			a.dest.Failed.Add(1)
 			return c.fail(statusOf(err), err.Error())
 		}
 		if retries == 0 {
@@ -91,7 +94,8 @@ func (c *conn) forward(route *object.Route, dest *cluster.Cluster, meta *metadat
 		retries++
 		c.info.retries.Add(1)
 		c.s.Stats.Retries.Add(1)
-		if len(a.tried) >= len(dest.Endpoints()) && !c.pause(a.limit.within(route.Retry.Wait(retries))) {
+		a.chooseAgain()
+		if !a.dest.Untried(a.tried) && !c.pause(a.limit.within(route.Retry.Wait(retries))) {
 			return false
 		}
 	}

@@ -31,8 +31,9 @@ func (s *Server) copyTo(clusters []*object.Slot[cluster.Cluster], request []byte
 		}
 		copied := &conn{
 			s: s, client: &noClient{in: bytes.NewReader(bytes.Clone(request))}, base: base,
-			mirror: &object.Route{Name: "mirror", Destination: slot, Timeouts: config.Timeouts{Request: mirrorTimeout}},
+			mirror: &object.Route{Name: "mirror", Timeouts: config.Timeouts{Request: mirrorTimeout}},
 		}
+		copied.mirror.SetDestinations(object.Destination{Slot: slot, Weight: 1})
 		go func() {
 			defer s.mirrored.Add(-1)
 			s.run(copied)

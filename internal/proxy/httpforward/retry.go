@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 )
 
@@ -37,6 +38,19 @@ func (a *attempt) mayRetry(err error) bool {
 		return true
 	}
 	return a.route.Retry.Disconnect() && a.whole && !a.once
+}
+
+// chooseAgain chooses the cluster of a further attempt, if the route allows it. A cluster that is missing, that is none
+// of HTTP, or whose limit is reached, is not used.
+func (a *attempt) chooseAgain() {
+	slot := a.route.Again(a.slot)
+	next := slot.Get()
+	if slot == a.slot || next == nil || next.Spec.Protocol != config.HTTP || next.Enter() != nil {
+		return
+	}
+	next.Sessions.Add(1)
+	a.dest.Leave()
+	a.slot, a.dest = slot, next
 }
 
 // idempotent reports whether a request with a method may be sent twice: RFC 9110, 9.2.2.

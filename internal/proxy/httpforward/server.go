@@ -17,8 +17,9 @@ import (
 
 // Handler serves requests whose destination is no HTTP cluster, or that pass through other clusters on the way.
 type Handler interface {
-	// Serve serves a request as a session. The exchange has one response. The metadata is a copy.
-	Serve(x *Exchange, route *object.Route, rule *object.Rule, meta *metadata.Tree)
+	// Serve serves a request as a session with the cluster that was chosen. The exchange has one response. The metadata is
+	// a copy.
+	Serve(x *Exchange, route *object.Route, to *object.Slot[cluster.Cluster], meta *metadata.Tree)
 }
 
 // Dialer connects to endpoints.

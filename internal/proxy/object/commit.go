@@ -17,10 +17,12 @@ func (p *plan) commit() {
 		p.commitCluster(c)
 	}
 	for _, r := range p.routes {
-		built := &Route{
-			Name: r.name, Auto: r.auto, Retry: r.spec.retry, Timeouts: r.spec.timeouts,
-			Destination: s.clusters.use(r.spec.destination),
+		built := &Route{Name: r.name, Auto: r.auto, Retry: r.spec.retry, Timeouts: r.spec.timeouts}
+		var destinations []Destination
+		for _, d := range r.spec.destinations {
+			destinations = append(destinations, Destination{Slot: s.clusters.use(d.name), Weight: d.weight})
 		}
+		built.SetDestinations(destinations...)
 		for _, name := range r.spec.ingress {
 			built.Ingress = append(built.Ingress, s.clusters.use(name))
 		}

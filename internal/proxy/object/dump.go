@@ -193,11 +193,24 @@ func routeDump(recursive bool) func(*Route) Object {
 		if len(r.Retry.GRPCStatuses) > 0 {
 			retry["grpc_statuses"] = r.Retry.GRPCStatuses
 		}
+		if r.Retry.OtherCluster {
+			retry["other_cluster"] = true
+		}
 		out := Object{
-			"name": r.Name, "destination": reference(r.Destination, recursive, clusterDump(recursive)),
+			"name":    r.Name,
 			"ingress": references(r.Ingress, recursive, clusterDump(recursive)),
 			"egress":  references(r.Egress, recursive, clusterDump(recursive)),
 			"retry":   retry,
+		}
+		weighted := []any{}
+		for _, d := range r.Destinations {
+			to := reference(d.Slot, recursive, clusterDump(recursive))
+			weighted = append(weighted, Object{"destination": to, "weight": d.Weight})
+			out["destination"] = to
+		}
+		if len(weighted) > 1 {
+			delete(out, "destination")
+			out["destinations"] = weighted
 		}
 		mirrors := []any{}
 		for _, m := range r.Mirrors {

@@ -44,11 +44,16 @@ type ruleListSpec []string
 
 // routeSpec has the names of the clusters.
 type routeSpec struct {
-	destination     string
+	destinations    []destinationSpec
 	ingress, egress []string
 	retry           config.Retry
 	timeouts        config.Timeouts
 	mirrors         []mirrorSpec
+}
+
+type destinationSpec struct {
+	name   string
+	weight int
 }
 
 type mirrorSpec struct {
@@ -163,8 +168,8 @@ func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 		return duplicate(classRoute, name)
 	}
 	spec := routeSpec{retry: r.Retry, timeouts: r.Timeouts}
-	if spec.destination, err = p.addClusterRef(name, "Cluster", r.Destination); err != nil {
-		return fmt.Errorf("destination: %w", err)
+	if spec.destinations, err = p.addDestinations(name, r); err != nil {
+		return err
 	}
 	for i, c := range r.Ingress {
 		one, err := p.addClusterRef(name, "ingress-Cluster", c)
@@ -192,6 +197,26 @@ func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 	}
 	p.routes = append(p.routes, newObject[routeSpec]{name, auto, spec})
 	return nil
+}
+
+// addDestinations returns the clusters that a route leads to.
+func (p *plan) addDestinations(name string, r config.Route) ([]destinationSpec, error) {
+	if len(r.Destinations) == 0 {
+		one, err := p.addClusterRef(name, "Cluster", r.Destination)
+		if err != nil {
+			return nil, fmt.Errorf("destination: %w", err)
+		}
+		return []destinationSpec{{one, 1}}, nil
+	}
+	var all []destinationSpec
+	for i, d := range r.Destinations {
+		one, err := p.addClusterRef(name, "Cluster", d.Destination)
+		if err != nil {
+			return nil, fmt.Errorf("destinations[%d].destination: %w", i, err)
+		}
+		all = append(all, destinationSpec{one, d.EffectiveWeight()})
+	}
+	return all, nil
 }
 
 func (p *plan) addClusterRef(parent, class string, c config.ClusterRef) (string, error) {

@@ -193,9 +193,16 @@ func (s *Store) dropRoute(r *Route) {
 
 // clusters returns the references of a route.
 func (r *Route) clusters() []*Slot[cluster.Cluster] {
-	all := slices.Concat([]*Slot[cluster.Cluster]{r.Destination}, r.Ingress, r.Egress)
+	all := slices.Concat(r.destinations(), r.Ingress, r.Egress)
 	for _, m := range r.Mirrors {
 		all = append(all, m.Destination)
+	}
+	return all
+}
+
+func (r *Route) destinations() (all []*Slot[cluster.Cluster]) {
+	for _, d := range r.Destinations {
+		all = append(all, d.Slot)
 	}
 	return all
 }

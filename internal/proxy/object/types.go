@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
@@ -36,11 +37,47 @@ type Rule struct {
 type Route struct {
 	Name            string
 	Auto            bool
-	Destination     *Slot[cluster.Cluster]
+	Destinations    []Destination // at least one
 	Ingress, Egress []*Slot[cluster.Cluster]
 	Retry           config.Retry
 	Timeouts        config.Timeouts
 	Mirrors         []Mirror
+}
+
+// Destination is a cluster that gets a share of what a route gets.
+type Destination struct {
+	*Slot[cluster.Cluster]
+	Weight int
+	// sum is that of the weights up to this one.
+	sum int
+}
+
+// SetDestinations sets the clusters that share what the route gets, of which one has a weight above 0.
+func (r *Route) SetDestinations(all ...Destination) {
+	total := 0
+	for i := range all {
+		total += all[i].Weight
+		all[i].sum = total
+	}
+	r.Destinations = all
+}
+
+// Choose returns the cluster of a request or a session.
+func (r *Route) Choose() *Slot[cluster.Cluster] {
+	last := len(r.Destinations) - 1
+	if last == 0 {
+		return r.Destinations[0].Slot
+	}
+	at := rand.IntN(r.Destinations[last].sum)
+	return r.Destinations[slices.IndexFunc(r.Destinations, func(d Destination) bool { return at < d.sum })].Slot
+}
+
+// Again returns the cluster of a further attempt: the one of the attempt before, unless the route may choose another.
+func (r *Route) Again(before *Slot[cluster.Cluster]) *Slot[cluster.Cluster] {
+	if r.Retry.OtherCluster {
+		return r.Choose()
+	}
+	return before
 }
 
 // Mirror is a cluster that gets a copy of what clients send.

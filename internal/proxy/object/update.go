@@ -132,6 +132,9 @@ func addRules(names map[string]bool, c *config.Config) {
 	route = func(r config.Route) {
 		add(classRoute, r.Name)
 		refs := append(append([]config.ClusterRef{r.Destination}, r.Ingress...), r.Egress...)
+		for _, d := range r.Destinations {
+			refs = append(refs, d.Destination)
+		}
 		for _, m := range r.Mirrors {
 			refs = append(refs, m.Destination)
 		}

@@ -2,8 +2,8 @@ package object
 
 import (
 	"fmt"
+	"slices"
 
-	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
@@ -11,7 +11,7 @@ import (
 // they do. What the listener has is not known here: its sessions have a warning of their own.
 func (r *Route) warning() string {
 	var bytes, messages string
-	for _, slot := range append([]*Slot[cluster.Cluster]{r.Destination}, append(r.Ingress, r.Egress...)...) {
+	for _, slot := range slices.Concat(r.destinations(), r.Ingress, r.Egress) {
 		c := slot.Get()
 		switch {
 		case c == nil:

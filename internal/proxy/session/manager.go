@@ -49,6 +49,8 @@ type Source struct {
 	// Rules decide about the route; nil if Route is set.
 	Rules *object.Slot[object.RuleList]
 	Route *object.Route
+	// Destination is the cluster that was chosen for the session; nil if the session chooses it.
+	Destination *object.Slot[cluster.Cluster]
 	// Fail tells the client why there is no connection; may be nil.
 	Fail func(status int, content string)
 	// Ready tells the client that there is one; may be nil.

@@ -84,6 +84,7 @@ func (r *reconnecting) again(old stream.Stream) error {
 	g.session.event("DISCONNECT", g.role)
 	g.session.setStatus(statusDisconnected)
 	g.disconnect(statusDisconnected)
+	g.chooseAgain()
 	retries := max(0, g.retry.Retries()-1)
 	if err := g.connect(g.session.context, true, retries); err != nil {
 		return err

@@ -71,7 +71,11 @@ func (s *Session) prepare(route *object.Route) {
 	add := func(role string, slot *object.Slot[cluster.Cluster]) {
 		s.stages = append(s.stages, &stage{session: s, role: role, slot: slot, retry: route.Retry, status: statusInit})
 	}
-	add(roleDestination, route.Destination)
+	destination := s.Destination
+	if destination == nil {
+		destination = route.Choose()
+	}
+	add(roleDestination, destination)
 	for _, slot := range route.Ingress {
 		add(roleIngress, slot)
 	}

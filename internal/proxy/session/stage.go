@@ -27,13 +27,13 @@ const (
 type stage struct {
 	session *Session
 	role    string
-	slot    *object.Slot[cluster.Cluster]
 	retry   config.Retry
 	// reconnect is held while the connection is replaced.
 	reconnect sync.Mutex
 	counted   atomic.Pointer[cluster.Cluster] // the cluster, for counters
 
-	// Guarded by the session's lock.
+	// Guarded by the session's lock. The slot is changed only while the stage has no connection.
+	slot     *object.Slot[cluster.Cluster]
 	cluster  *cluster.Cluster
 	endpoint *cluster.Endpoint
 	stream   stream.Stream
@@ -67,13 +67,14 @@ func (g *stage) connect(ctx context.Context, retry bool, retries int) error {
 			return err
 		}
 		g.setStatus(statusRetrying)
+		g.chooseAgain()
 		if more {
 			continue // another endpoint, at once
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(g.retry.Pause()):
+		case <-time.After(g.retry.Wait(attempt + 1)):
 		}
 	}
 }
@@ -90,7 +91,7 @@ func (g *stage) try(ctx context.Context, tried *[]*cluster.Endpoint) (more bool,
 			return false, err
 		}
 		*tried = append(*tried, e)
-		more = len(*tried) < len(c.Endpoints())
+		more = c.Untried(*tried)
 	}
 	attempt, cancel := ctx, func() {}
 	if timeout := g.retry.Pause(); timeout > 0 {
@@ -166,6 +167,15 @@ func (g *stage) setStatus(status string) {
 	g.session.mu.Lock()
 	defer g.session.mu.Unlock()
 	g.status = status
+}
+
+// chooseAgain chooses the cluster of a further attempt.
+func (g *stage) chooseAgain() {
+	g.session.mu.Lock()
+	defer g.session.mu.Unlock()
+	if g.role == roleDestination {
+		g.slot = g.session.route.Again(g.slot)
+	}
 }
 
 // count counts data that was sent to the stage, or received from it.
