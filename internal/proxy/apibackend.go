@@ -126,10 +126,14 @@ func (b backend) Admin() any {
 	if a.LogFile == "" {
 		a.LogFile = "stderr"
 	}
-	return object.Object{
+	out := object.Object{
 		"log_level": a.LogLevel, "log_file": a.LogFile, "strict": a.Strict, "offload": false, "version": b.Version,
 		"access_log_path": a.AccessLogPath,
 	}
+	if a.Tracing != nil {
+		out["tracing"] = a.Tracing
+	}
+	return out
 }
 
 // Strict implements api.Proxy.
@@ -149,6 +153,7 @@ func (b backend) SetAdmin(a config.Admin) error {
 	if err := b.openAccessLog(b.admin, a); err != nil {
 		return fmt.Errorf("Cannot set admin: %w", err)
 	}
+	b.openTracing(b.admin, a)
 	a.LogFile = b.admin.LogFile
 	b.admin = a
 	b.applyLevel()

@@ -202,6 +202,7 @@ func (p *Proxy) Replace(c *config.Config) error {
 		}
 	}
 	if c.Admin != nil {
+		p.openTracing(p.admin, *c.Admin)
 		p.admin = *c.Admin
 		p.applyLevel()
 	}

@@ -50,6 +50,7 @@ func (l *listener) listen() error {
 	l.http = &httpforward.Server{
 		Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
 		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec), Ended: l.ended,
+		Name: l.spec.Name, Tracer: l.proxy.tracer.Load,
 		Streams: h2.Server{Limits: h2.DefaultLimits},
 	}
 	err := l.acceptTCP(&l.spec.Spec, func(nc net.Conn, meta map[string]any) { l.http.Serve(nc, meta) })

@@ -13,6 +13,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/connect"
 	"anymesh.dev/anymesh/internal/proxy/object"
 	"anymesh.dev/anymesh/internal/proxy/session"
+	"anymesh.dev/anymesh/internal/proxy/tracing"
 )
 
 // Proxy is a running proxy.
@@ -28,7 +29,8 @@ type Proxy struct {
 	sessions *session.Manager
 	connect  *connect.Connector
 	running  sync.WaitGroup
-	access   atomic.Pointer[accesslog.Log] // nil without an access log
+	access   atomic.Pointer[accesslog.Log]  // nil without an access log
+	tracer   atomic.Pointer[tracing.Tracer] // nil without traces
 	api      http.Handler
 
 	admin     config.Admin
@@ -54,6 +56,9 @@ func (p *Proxy) Wait() {
 	p.running.Wait()
 	if log := p.access.Swap(nil); log != nil {
 		log.Close()
+	}
+	if t := p.tracer.Swap(nil); t != nil {
+		t.Close()
 	}
 }
 

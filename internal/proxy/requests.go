@@ -102,7 +102,7 @@ func (l *listener) requestEnded(r *httpforward.Request) {
 			Time: r.Begun, Listener: spec.Name, Protocol: string(spec.Spec.Protocol), Session: requestName(r),
 			Client: clientOf(r.Metadata), Method: r.Method, Host: r.Host, Path: r.Target, Status: r.Status,
 			Cluster: r.Cluster, Endpoint: r.Endpoint, Retries: r.Retries, Received: r.Received, Sent: r.Sent,
-			Seconds: r.Took.Seconds(),
+			Seconds: r.Took.Seconds(), Trace: r.Trace,
 		})
 	}
 	if track := l.track.Load(); track > 0 {

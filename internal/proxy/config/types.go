@@ -33,6 +33,8 @@ type Admin struct {
 	AccessLogPath string `json:"access_log_path,omitempty"`
 	// AccessLogFormat is text or json. Default: text.
 	AccessLogFormat string `json:"access_log_format,omitempty"`
+	// Tracing sends spans of HTTP requests to a collector of OpenTelemetry. Default: none.
+	Tracing *Tracing `json:"tracing,omitempty"`
 	// Offload is init, no_init or disable, for configurations of l7mp. The kernel moves data without it: it has no effect.
 	Offload string `json:"offload,omitempty"`
 	// OffloadInterfaces has no effect, as offload.

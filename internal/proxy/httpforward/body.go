@@ -133,6 +133,9 @@ func appendEnd(to []byte, chunks *http1.Chunks) []byte {
 func (c *conn) sendResponse(in *reader) error {
 	in.closed = in.closed || c.response.Close
 	c.info.sent.Store(max(0, c.response.Length))
+	if value, has := c.response.Get("grpc-status"); has {
+		c.span.GRPC(text(value))
+	}
 	f := c.framingFor()
 	c.writeResponse(f)
 	c.started = true
@@ -216,6 +219,7 @@ func (c *conn) sendStream(in *reader, encode bool) error {
 		ended = ended || chunks.Done()
 		if ended && encode {
 			c.reply = appendEnd(c.reply, &chunks)
+			c.noteTrailer(chunks.Trailer)
 		}
 		if len(c.reply) > 0 {
 			if _, err := c.client.Write(c.reply); err != nil {

@@ -13,6 +13,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
 	"anymesh.dev/anymesh/internal/proxy/rawconn"
+	"anymesh.dev/anymesh/internal/proxy/tracing"
 )
 
 // bufferSize is the size of the buffers that idle connections do not keep.
@@ -37,6 +38,7 @@ type conn struct {
 	out, reply []byte
 	attempt    attempt
 	info       info
+	span       *tracing.Span  // of the request; nil without one
 	sending    sync.WaitGroup // the goroutine that sends a body uses the input
 
 	head     []byte // of the request, before its body is read
@@ -104,15 +106,17 @@ func (c *conn) serve() (first []byte) {
 		c.status, c.started, c.unread = 0, false, false
 		c.stall = c.s.Timeouts.Stall
 		c.limit(c.stall)
+		c.startSpan()
 		keep := c.handle()
 		now := time.Now()
 		if c.mirror != nil {
 			return nil
 		}
 		c.s.Stats.done(c.status, now.Sub(begun))
+		c.endSpan()
 		if ended := c.s.Ended(); ended != nil {
 			if r := c.describe(now); r != nil {
-				r.Status = c.status
+				r.Status, r.Trace = c.status, c.span.TraceID()
 				ended(r)
 			}
 		}

@@ -2,6 +2,7 @@ package httpforward
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"anymesh.dev/anymesh/internal/proxy/http1"
@@ -17,6 +18,7 @@ func isGRPC(r *http1.Request) bool {
 // respondGRPC sends a response of the proxy to a client of gRPC, which expects the status 200 and one of gRPC.
 func (c *conn) respondGRPC(status int, content string) bool {
 	c.status, c.started = status, true
+	c.span.GRPC(strconv.Itoa(grpcStatus(status)))
 	c.statusLine(200, "OK")
 	c.reply = fmt.Appendf(c.reply, "Content-Type: application/grpc\r\nContent-Length: 0\r\nGrpc-Status: %d\r\nGrpc-Message: %s\r\n",
 		grpcStatus(status), grpcMessage(content))

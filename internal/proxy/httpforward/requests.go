@@ -60,6 +60,8 @@ type Request struct {
 	Cluster, Endpoint    string
 	Retries              int
 	Received, Sent       int64
+	// Trace is the ID of the trace; empty without one. Requests that are served now have none.
+	Trace string
 	// Interrupt ends the request with its connection.
 	Interrupt func()
 }

@@ -13,6 +13,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
 	"anymesh.dev/anymesh/internal/proxy/rawconn"
+	"anymesh.dev/anymesh/internal/proxy/tracing"
 )
 
 // Handler serves requests whose destination is no HTTP cluster, or that pass through other clusters on the way.
@@ -39,6 +40,8 @@ var DefaultTimeouts = Timeouts{Idle: 5 * time.Minute, Head: 10 * time.Second, St
 
 // Server serves the connections of one listener.
 type Server struct {
+	// Name is that of the listener.
+	Name string
 	// Rules returns the rule list of the listener, which may change.
 	Rules    func() *object.Slot[object.RuleList]
 	Handler  Handler
@@ -47,6 +50,8 @@ type Server struct {
 	Timeouts Timeouts
 	// Ended returns what is called with each request that has ended and is no session; nil if nobody asks.
 	Ended func() func(*Request)
+	// Tracer returns what makes spans of requests; nil if nothing does.
+	Tracer func() *tracing.Tracer
 	// HTTP2 tells that connections may have HTTP/2.
 	HTTP2 bool
 	Stats Stats
@@ -140,13 +145,18 @@ func (s *Server) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := s.clock.Add(1)
-		s.each(func(c *conn) {
-			if until := c.until.Load(); until != 0 && now > until {
-				c.interrupt()
-			}
-		})
+		s.tick()
 	}
+}
+
+// tick ends the connections whose phase takes too long. A second has passed.
+func (s *Server) tick() {
+	now := s.clock.Add(1)
+	s.each(func(c *conn) {
+		if until := c.until.Load(); until != 0 && now > until {
+			c.interrupt()
+		}
+	})
 }
 
 // Drain makes the server close connections after their current request, and idle ones at once.

@@ -38,11 +38,12 @@ func (c *conn) writeRequest(meta *metadata.Tree) error {
 			c.out = append(c.out, "Host: \r\n"...)
 		}
 		for i := range r.Fields {
-			if f := &r.Fields[i]; !f.Hop {
+			if f := &r.Fields[i]; !f.Hop && !c.span.Replaces(text(f.Name)) {
 				c.out = appendField(c.out, f.Name, f.Value)
 			}
 		}
 	}
+	c.out = c.span.AppendFields(c.out)
 	if r.Chunked {
 		c.out = append(c.out, "Transfer-Encoding: chunked\r\n"...)
 	}
@@ -71,6 +72,7 @@ func (c *conn) writeRewritten(meta *metadata.Tree) error {
 		return fmt.Errorf("the rewritten /HTTP/headers is no object")
 	}
 	fields = maps.Clone(fields)
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return c.span.Replaces(name) })
 	for i := range c.request.Fields {
 		f := &c.request.Fields[i]
 		name := strings.ToLower(text(f.Name))
