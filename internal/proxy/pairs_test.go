@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -182,6 +183,65 @@ var protocols = []protocol{
 			return servePackets(t, "unixgram", dir+"/dup", each)
 		},
 	},
+	{
+		name: "HTTP", listener: "{protocol: HTTP, port: $IN}", cluster: "{protocol: HTTP, port: $UP}", address: "127.0.0.1",
+		connect: connectHTTP, serve: serveHTTP,
+	},
+}
+
+// connectHTTP sends the body of a request, and receives that of the response.
+func connectHTTP(t *testing.T, address, _ string) peer {
+	in, out := io.Pipe()
+	t.Cleanup(func() { out.Close() })
+	type result struct {
+		*http.Response
+		error
+	}
+	results := make(chan result, 1)
+	r := request(t, "POST", "http://"+address+"/path", in)
+	go func() {
+		response, err := (&http.Client{Timeout: patience}).Do(r)
+		results <- result{response, err}
+	}()
+	return peer{
+		send: func(b []byte) error { _, err := out.Write(b); return err },
+		receive: func() ([]byte, error) {
+			one := <-results
+			results <- one
+			if one.error != nil {
+				return nil, one.error
+			}
+			b := make([]byte, 1<<16)
+			n, err := one.Body.Read(b)
+			if n > 0 {
+				err = nil
+			}
+			return b[:n], err
+		},
+		end: out.Close,
+	}
+}
+
+// serveHTTP receives the bodies of requests, and sends those of responses.
+func serveHTTP(t *testing.T, _ string, each func(peer)) string {
+	return httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		each(peer{
+			send: func(b []byte) error {
+				_, err := w.Write(b)
+				return errors.Join(err, c.Flush())
+			},
+			receive: func() ([]byte, error) {
+				b := make([]byte, 1<<16)
+				n, err := r.Body.Read(b)
+				if n > 0 {
+					err = nil
+				}
+				return b[:n], err
+			},
+		})
+	})
 }
 
 // pairConfig connects two protocols, through chains of pseudo clusters.
@@ -257,7 +317,7 @@ func testPair(t *testing.T, in, out protocol, chains string) {
 
 // The end of what the client sends travels through chains, and the answer comes back.
 func TestHalfCloseThroughChains(t *testing.T) {
-	for _, out := range protocols[:3] {
+	for _, out := range append(protocols[:3:3], protocols[len(protocols)-1]) {
 		t.Run(out.name, func(t *testing.T) {
 			dir := t.TempDir()
 			up := out.serve(t, dir, func(p peer) {

@@ -1,8 +1,11 @@
 package proxy_test
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"testing"
 
@@ -46,5 +49,43 @@ listeners:
 	_, _ = io.WriteString(c, "hello, hello, hello")
 	if all, _ := io.ReadAll(c); len(all) > 0 {
 		t.Errorf("without a header: got %q", all)
+	}
+}
+
+// An endpoint of HTTP learns the address of the client of each request, also on connections that clients share.
+func TestProxyProtocolOfHTTP(t *testing.T) {
+	up := listen(t, func(c *net.TCPConn) {
+		h, err := proxyprotocol.Read(c)
+		if err != nil {
+			return
+		}
+		r := bufio.NewReader(c)
+		for {
+			if _, err := http.ReadRequest(r); err != nil {
+				return
+			}
+			from := h.Source.String()
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(from), from)
+		}
+	})
+	at := start(t, `
+listeners:
+- name: in
+  spec: {protocol: HTTP, port: $IN, address: 127.0.0.1}
+  rules: [{action: {route: {destination: {spec: {protocol: HTTP, port: `+up+`, proxy_protocol: 2}, endpoints: [{spec: {address: 127.0.0.1}}]}}}}]
+`, "IN")
+	for range 3 {
+		c := dial(t, "tcp", at["IN"])
+		r := bufio.NewReader(c)
+		for range 3 {
+			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			response, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, _ := io.ReadAll(response.Body); string(body) != c.LocalAddr().String() {
+				t.Errorf("a client at %s: the endpoint learns %s", c.LocalAddr(), body)
+			}
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,7 @@ func writeCertificate(t *testing.T, dir, name string) []byte {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		URIs:        []*url.URL{{Scheme: "spiffe", Host: "mesh.example", Path: "/ns/shop/sa/" + name}},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 	}
@@ -143,6 +145,9 @@ func TestPeerNames(t *testing.T) {
 		ok             bool
 	}{
 		{"[a.example]", "[b.example, a.*]", true}, {"[b.example]", "[a.example]", false}, {"[a.example]", "[b*]", false},
+		{"['spiffe://mesh.example/ns/shop/sa/a.example']", "['spiffe://mesh.example/ns/shop/*']", true},
+		{"['spiffe://mesh.example/ns/other/*']", "[a.example]", false},
+		{"[a.example]", "['spiffe://mesh.example/ns/shop/sa/a']", false},
 	} {
 		text := strings.NewReplacer("DIR", dir, "SERVER", c.server, "CLIENT", c.client).Replace(`
 listeners:

@@ -23,7 +23,7 @@ var listenerFields = map[Protocol][]string{
 
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
-	HTTP:             {"port", "bind", "tls", "http2"},
+	HTTP:             {"port", "bind", "tls", "http2", "proxy_protocol"},
 	WebSocket:        {"port", "bind", "tls", "http2", "proxy_protocol"},
 	TCP:              {"port", "bind", "tls", "proxy_protocol"},
 	UDP:              {"port", "bind"},

@@ -82,8 +82,8 @@ func (s *ListenerSpec) check() error {
 		return errors.New("filename: is required")
 	case slices.Contains(fields, "transport") && s.Transport == nil:
 		return errors.New("transport: is required")
-	case s.Transport != nil && s.Transport.Protocol == JSONSocket:
-		return errors.New("transport.protocol: must not be JSONSocket")
+	case s.Transport != nil && !s.Transport.Protocol.carriesJSONSocket():
+		return fmt.Errorf("transport.protocol: must not be %s", s.Transport.Protocol)
 	}
 	if err := checkType(s.Type); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *ClusterSpec) check() error {
 	switch fields := clusterFields[s.Protocol]; {
 	case slices.Contains(fields, "transport") && s.Transport == nil:
 		return errors.New("transport: is required")
-	case s.Transport != nil && (s.Transport.Protocol == JSONSocket || s.Transport.Protocol.Pseudo()):
+	case s.Transport != nil && !s.Transport.Protocol.carriesJSONSocket():
 		return fmt.Errorf("transport.protocol: must not be %s", s.Transport.Protocol)
 	case s.Protocol == Sync && s.Query == "":
 		return errors.New("query: is required")
@@ -113,6 +113,11 @@ func (s *ClusterSpec) check() error {
 		return err
 	}
 	return named("port", checkPort(s.Port, true))
+}
+
+// carriesJSONSocket reports whether a protocol can be below JSONSocket.
+func (p Protocol) carriesJSONSocket() bool {
+	return slices.Contains([]Protocol{TCP, UDP, WebSocket, UnixDomainSocket}, p)
 }
 
 func checkType(t string) error {

@@ -74,6 +74,8 @@ func (c *Connector) open(
 			return nil, err
 		}
 		return stream.Conn{Conn: nc}, nil
+	case config.HTTP:
+		return c.http(ctx, spec, e, meta)
 	case config.WebSocket:
 		return c.webSocket(ctx, spec, e, meta)
 	case config.JSONSocket:
@@ -159,14 +161,14 @@ func shake(ctx context.Context, c io.Closer, do func() (stream.Stream, error)) (
 
 // Dial connects to an endpoint of an HTTP cluster.
 func (c *Connector) Dial(
-	ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, _ metadata.Document,
+	ctx context.Context, to *cluster.Cluster, e *cluster.Endpoint, d metadata.Document,
 ) (net.Conn, error) {
-	return dial(ctx, &to.Spec, "tcp", e.Address, nil)
+	return dial(ctx, &to.Spec, "tcp", e.Address, d)
 }
 
 // dial connects to an address. The metadata have the addresses of the client for the PROXY protocol.
 func dial(
-	ctx context.Context, spec *config.ClusterSpec, network, address string, meta *metadata.Tree,
+	ctx context.Context, spec *config.ClusterSpec, network, address string, meta metadata.Document,
 ) (net.Conn, error) {
 	var d net.Dialer
 	if network == "unixgram" { // an abstract address, to which the endpoint can answer
@@ -214,7 +216,7 @@ func dial(
 }
 
 // clientAddresses returns the addresses of the client and of what it connected to; invalid ones if they are unknown.
-func clientAddresses(meta *metadata.Tree) (from, at netip.AddrPort) {
+func clientAddresses(meta metadata.Document) (from, at netip.AddrPort) {
 	one := func(side string) netip.AddrPort {
 		a, err := netip.ParseAddr(meta.Lookup(metadata.Path{"IP", side + "_addr"}).Text)
 		if err != nil {

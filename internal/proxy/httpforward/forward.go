@@ -142,7 +142,7 @@ func (c *conn) try(a *attempt, head int) error {
 		e.Active.Add(-1)
 		leftover := len(in.unread()) > 0
 		in.release()
-		if u.closed || leftover || u.stream {
+		if u.closed || leftover || u.once {
 			_ = u.Close() // the response was read, or the endpoint is at fault
 			return
 		}

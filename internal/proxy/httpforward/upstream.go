@@ -14,14 +14,15 @@ type upstream struct {
 	raw    *rawconn.Conn // nil if it is no plain socket
 	tcp    *net.TCPConn  // nil if it has another protocol
 	used   bool          // it served a request before
-	stream bool          // of HTTP/2, for one request
+	once   bool          // for one request: a stream of HTTP/2, or one with the address of a client
 	closed bool          // used by the goroutine that serves the client
 }
 
 // connect returns an idle connection to the endpoint, or a new one. Fresh asks for a new one. An idle connection for a
 // request that must not be sent twice is checked first.
 func (c *conn) connect(a *attempt, e *cluster.Endpoint, fresh bool) (*upstream, error) {
-	for !fresh {
+	private := a.dest.Spec.ProxyProtocol > 0 // the connection has the address of this client
+	for !fresh && !private {
 		idle, is := e.Take().(*upstream)
 		if !is {
 			break
@@ -50,7 +51,7 @@ func (c *conn) connect(a *attempt, e *cluster.Endpoint, fresh bool) (*upstream, 
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{Conn: nc, stream: !plain}
+	u := &upstream{Conn: nc, once: !plain || private}
 	if raw, is := rawconn.New(nc); is {
 		u.raw, u.Conn = raw, raw
 	}
