@@ -98,6 +98,44 @@ func TestHTTP2Floods(t *testing.T) {
 	}
 }
 
+// A client has 250 streams at a time; further ones are refused before an endpoint sees them, and the others go on.
+func TestHTTP2Streams(t *testing.T) {
+	var requests atomic.Int64
+	release := make(chan struct{})
+	up := httpServer(t, func(http.ResponseWriter, *http.Request) {
+		requests.Add(1)
+		<-release
+	})
+	c := dialHTTP2(t, start(t, fmt.Sprintf(anyConfig, up), "IN")["IN"])
+	const most, opened = 250, 300
+	for i := range opened {
+		if err := c.open(uint32(2*i+1), "/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered, refused := 0, 0
+	for answered+refused < opened {
+		f, err := c.ReadFrame()
+		if err != nil {
+			t.Fatalf("after %d answers and %d refused streams: %v", answered, refused, err)
+		}
+		switch f := f.(type) {
+		case *http2.HeadersFrame:
+			answered++
+		case *http2.RSTStreamFrame:
+			if f.ErrCode != http2.ErrCodeRefusedStream {
+				t.Errorf("stream %d: reset with %v", f.StreamID, f.ErrCode)
+			}
+			if refused++; refused == opened-most {
+				close(release)
+			}
+		}
+	}
+	if answered != most || requests.Load() != most {
+		t.Errorf("%d streams have answers, %d are refused, the endpoint got %d requests", answered, refused, requests.Load())
+	}
+}
+
 // A head that is too long gets the status 431; CONTINUATION without end closes the connection.
 func TestHTTP2LongHeads(t *testing.T) {
 	at := start(t, fmt.Sprintf(anyConfig, httpServer(t, func(http.ResponseWriter, *http.Request) {})), "IN")
