@@ -21,10 +21,11 @@ func (p *Proxy) AddListener(l config.Listener) error {
 	if err := p.addListener(l, l.Rules); err != nil {
 		return fmt.Errorf("Cannot add listener: %w", err)
 	}
+	p.listeners[l.Name].begin()
 	return nil
 }
 
-// addListener requires the lock.
+// addListener adds a listener, which has not begun. It requires the lock.
 func (p *Proxy) addListener(l config.Listener, with config.RulesRef) error {
 	rules, err := p.store.AddRules(l.Name, with)
 	if err != nil {
@@ -42,7 +43,7 @@ func (p *Proxy) addListener(l config.Listener, with config.RulesRef) error {
 // listen binds the socket of a listener.
 func (p *Proxy) listen(l config.Listener, rules *object.Slot[object.RuleList]) (*listener, error) {
 	ctx, cancel := context.WithCancel(p.ctx)
-	one := &listener{proxy: p, spec: l, ctx: ctx, cancel: cancel, streams: h2.Server{Limits: h2.DefaultLimits}}
+	one := &listener{proxy: p, spec: l, ctx: ctx, cancel: cancel, begun: make(chan struct{}), streams: h2.Server{Limits: h2.DefaultLimits}}
 	one.rules.Store(rules)
 	one.track.Store(int64(l.Options.Track))
 	if err := one.listen(); err != nil {
@@ -90,10 +91,12 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 			return errors.Join(err, failed)
 		}
 		p.listeners[l.Name] = again
+		again.begin()
 		return err
 	}
 	p.store.ReleaseRules(old.rules.Load(), true)
 	p.listeners[l.Name] = one
+	one.begin()
 	return nil
 }
 
@@ -195,6 +198,9 @@ func (p *Proxy) Replace(c *config.Config) error {
 	var failed error
 	for _, l := range c.Listeners {
 		failed = errors.Join(failed, p.updateListener(p.listeners[l.Name], l))
+	}
+	for _, l := range added {
+		l.begin()
 	}
 	for name, l := range p.listeners {
 		if !wanted[name] {

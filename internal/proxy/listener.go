@@ -32,6 +32,7 @@ type listener struct {
 	rules  atomic.Pointer[object.Slot[object.RuleList]]
 	ctx    context.Context // ends with the listener
 	cancel context.CancelFunc
+	begun  chan struct{} // closed when its rules are there: it accepts nothing before
 	// closeSocket closes the socket at once.
 	closeSocket func()
 	// accepted counts sessions and requests.
@@ -59,6 +60,20 @@ func (l *listener) listen() error {
 	}
 	l.proxy.running.Go(func() { l.http.Run(l.ctx) })
 	return nil
+}
+
+// begin makes the listener accept.
+func (l *listener) begin() { close(l.begun) }
+
+// onBegin runs a function in the background when the listener accepts.
+func (l *listener) onBegin(run func()) {
+	l.proxy.running.Go(func() {
+		select {
+		case <-l.begun:
+			run()
+		case <-l.ctx.Done():
+		}
+	})
 }
 
 // http2On reports whether an HTTP or WebSocket listener serves HTTP/2.
@@ -149,7 +164,7 @@ func (l *listener) listenStream(network, address string, serve func(net.Conn)) e
 	name := l.spec.Name
 	l.closeSocket = func() { _ = socket.Close() } // interrupts Accept
 	context.AfterFunc(l.ctx, l.closeSocket)
-	l.proxy.running.Go(func() {
+	l.onBegin(func() {
 		for {
 			nc, err := socket.Accept()
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -47,7 +48,7 @@ func runProcess(text string) error {
 type process struct {
 	*exec.Cmd
 	in  io.WriteCloser
-	out io.Reader
+	out *os.File
 	at  map[string]string // addresses by the name of the port
 }
 
@@ -66,9 +67,12 @@ func startProcess(t *testing.T, text string, ports ...string) *process {
 	if p.in, err = p.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if p.out, err = p.StdoutPipe(); err != nil {
+	out, err := p.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
+	p.out = out.(*os.File)
+	_ = p.out.SetReadDeadline(time.Now().Add(patience))
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -40,12 +40,14 @@ func (l *listener) acceptUDP(spec *config.ListenerSpec, handle func(session.Sour
 	}
 	l.closeSocket, l.udp = u.Close, u
 	context.AfterFunc(l.ctx, u.Close)
-	if singleton {
-		if peer, isNew := u.Open(u.Only); isNew {
-			u.Accept(peer)
+	l.onBegin(func() {
+		if singleton {
+			if peer, isNew := u.Open(u.Only); isNew {
+				u.Accept(peer)
+			}
 		}
-	}
-	l.proxy.running.Go(u.Serve)
+		u.Serve()
+	})
 	return nil
 }
 

@@ -60,14 +60,14 @@ func (l *listener) acceptDatagrams(spec *config.ListenerSpec, handle func(sessio
 	}
 	l.closeSocket = u.Close
 	context.AfterFunc(l.ctx, u.Close)
-	l.proxy.running.Go(u.Serve)
+	l.onBegin(u.Serve)
 	return nil
 }
 
 // acceptStdio makes standard input and output a session.
 func (l *listener) acceptStdio(handle func(session.Source)) error {
 	l.closeSocket = func() {}
-	l.proxy.running.Go(func() {
+	l.onBegin(func() {
 		handle(session.Source{Name: "Stdio", Stream: stdio{}, Meta: &metadata.Tree{Root: map[string]any{"STDIO": map[string]any{}}}})
 	})
 	return nil
@@ -79,7 +79,7 @@ type stdio struct{}
 func (stdio) Read(b []byte) (int, error)  { return os.Stdin.Read(b) }
 func (stdio) Write(b []byte) (int, error) { return os.Stdout.Write(b) }
 func (stdio) CloseWrite() error           { return os.Stdout.Close() }
-func (stdio) Close() error                { return os.Stdin.Close() }
+func (stdio) Close() error                { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
 func (stdio) Messages() bool              { return false }
 
 // removeStale removes the socket of a process that has ended.
