@@ -12,7 +12,11 @@ import (
 
 // The examples run, on other ports than those in the files.
 func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../../examples/proxy/*.yaml")
+	folder, err := filepath.Abs("../../examples/proxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(folder + "/*.yaml")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("found %v, error %v", files, err)
 	}
@@ -22,7 +26,8 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dir := t.TempDir()
+			t.Chdir(t.TempDir())
+			writeCertificate(t, ".", "localhost")
 			for i := range c.Listeners {
 				spec := &c.Listeners[i].Spec
 				for spec.Transport != nil {
@@ -30,8 +35,6 @@ func TestExamples(t *testing.T) {
 				}
 				if spec.Port != 0 {
 					spec.Port = freePort(t)
-				} else {
-					spec.Filename = filepath.Join(dir, spec.Filename)
 				}
 			}
 			ctx, cancel := context.WithCancel(context.Background())
