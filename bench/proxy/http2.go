@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -21,106 +20,88 @@ const (
 	streamsEach       = 25
 )
 
-// streams sends requests as streams for a while, and returns their number.
-func streams(ctx context.Context, port int, d time.Duration) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	var count atomic.Int64
-	var all sync.WaitGroup
-	failed := make(chan error, streamConnections)
-	for range streamConnections {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			return 0, err
-		}
-		all.Go(func() {
-			defer func() { _ = c.Close() }() // it has ended
-			if err := stream(ctx, c, &count); err != nil {
-				failed <- err
-			}
-		})
-	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		return 0, err
-	default:
-		return count.Load(), nil
-	}
-}
-
-// stream keeps requests open on one connection. What is sent together is written together.
-func stream(ctx context.Context, c net.Conn, count *atomic.Int64) error {
-	out := bufio.NewWriterSize(c, 64<<10)
-	f := http2.NewFramer(out, bufio.NewReaderSize(c, 64<<10))
-	f.SetReuseFrames()
-	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	if _, err := io.WriteString(out, http2.ClientPreface); err != nil {
-		return err
-	}
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	next := uint32(1)
-	send := func() error {
-		block.Reset()
-		for _, one := range []hpack.HeaderField{
-			{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "example.com"},
-			{Name: ":path", Value: "/a/path"}, {Name: "user-agent", Value: "bench/1.0"}, {Name: "accept", Value: "*/*"},
-			{Name: "x-request-id", Value: "0123456789abcdef"},
-		} {
-			_ = encoder.WriteField(one) // into memory
-		}
-		p := http2.HeadersFrameParam{StreamID: next, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}
-		next += 2
-		return f.WriteHeaders(p)
-	}
-	err := f.WriteSettings()
+// streams keeps requests open on one connection. What is sent together is written together.
+func streams(ctx context.Context, c net.Conn, count *atomic.Int64) error {
+	s := newStreams(c)
+	err := s.f.WriteSettings()
 	for range streamsEach {
-		if err == nil {
-			err = send()
-		}
+		err = errors.Join(err, s.send())
 	}
-	if err == nil {
-		err = out.Flush()
-	}
-	received := 0
-	for err == nil && ctx.Err() == nil {
+	for err = errors.Join(err, s.out.Flush()); err == nil && ctx.Err() == nil; {
 		var frame http2.Frame
-		if frame, err = f.ReadFrame(); err != nil {
+		if frame, err = s.f.ReadFrame(); err != nil {
 			break
 		}
-		ended := false
-		switch frame := frame.(type) {
-		case *http2.SettingsFrame:
-			if !frame.IsAck() {
-				err = f.WriteSettingsAck()
-			}
-		case *http2.MetaHeadersFrame:
-			if status := frame.PseudoValue("status"); status != "200" {
-				return fmt.Errorf("unexpected status %s", status)
-			}
-			ended = frame.StreamEnded()
-		case *http2.DataFrame:
-			if received += len(frame.Data()); received > 16<<10 && err == nil {
-				err = f.WriteWindowUpdate(0, uint32(received))
-				received = 0
-			}
-			ended = frame.StreamEnded()
-		case *http2.RSTStreamFrame, *http2.GoAwayFrame:
-			return fmt.Errorf("unexpected frame %v", frame)
-		}
-		if ended {
+		var ended bool
+		if ended, err = s.handle(frame); ended {
 			count.Add(1)
-			if err == nil {
-				err = send()
-			}
+			err = errors.Join(err, s.send())
 		}
-		if err == nil && frame.Header().Type != http2.FrameHeaders {
-			err = out.Flush()
+		if frame.Header().Type != http2.FrameHeaders {
+			err = errors.Join(err, s.out.Flush())
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// connection is a client of HTTP/2.
+type connection struct {
+	out      *bufio.Writer
+	f        *http2.Framer
+	block    bytes.Buffer
+	encoder  *hpack.Encoder
+	next     uint32 // stream
+	received int    // since the window was opened
+}
+
+func newStreams(c net.Conn) *connection {
+	s := &connection{out: bufio.NewWriterSize(c, 64<<10), next: 1}
+	s.f = http2.NewFramer(s.out, bufio.NewReaderSize(c, 64<<10))
+	s.f.SetReuseFrames()
+	s.f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	s.encoder = hpack.NewEncoder(&s.block)
+	_, _ = io.WriteString(s.out, http2.ClientPreface) // into memory
+	return s
+}
+
+// send writes a request.
+func (s *connection) send() error {
+	s.block.Reset()
+	for _, one := range []hpack.HeaderField{
+		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "example.com"},
+		{Name: ":path", Value: "/a/path"}, {Name: "user-agent", Value: "bench/1.0"}, {Name: "accept", Value: "*/*"},
+		{Name: "x-request-id", Value: "0123456789abcdef"},
+	} {
+		_ = s.encoder.WriteField(one) // into memory
+	}
+	p := http2.HeadersFrameParam{StreamID: s.next, BlockFragment: s.block.Bytes(), EndStream: true, EndHeaders: true}
+	s.next += 2
+	return s.f.WriteHeaders(p)
+}
+
+// handle handles a frame. It reports whether a response has ended.
+func (s *connection) handle(frame http2.Frame) (ended bool, err error) {
+	switch frame := frame.(type) {
+	case *http2.SettingsFrame:
+		if !frame.IsAck() {
+			err = s.f.WriteSettingsAck()
+		}
+	case *http2.MetaHeadersFrame:
+		if status := frame.PseudoValue("status"); status != "200" {
+			return false, fmt.Errorf("unexpected status %s", status)
+		}
+		ended = frame.StreamEnded()
+	case *http2.DataFrame:
+		if s.received += len(frame.Data()); s.received > 16<<10 {
+			err = s.f.WriteWindowUpdate(0, uint32(s.received))
+			s.received = 0
+		}
+		ended = frame.StreamEnded()
+	case *http2.RSTStreamFrame, *http2.GoAwayFrame:
+		return false, fmt.Errorf("unexpected frame %v", frame)
+	}
+	return ended, err
 }

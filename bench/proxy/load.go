@@ -8,9 +8,10 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -77,34 +78,29 @@ func discard(received *atomic.Int64) func(net.Conn) {
 	}
 }
 
-// requests sends requests over connections for a while, and returns their number.
-func requests(ctx context.Context, port, connections int, d time.Duration) (int64, error) {
+// load runs a function on each of some connections for a while, and returns how many requests the functions counted.
+func load(
+	ctx context.Context, port, connections int, d time.Duration, each func(context.Context, net.Conn, *atomic.Int64) error,
+) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	var count atomic.Int64
-	var all sync.WaitGroup
-	failed := make(chan error, connections)
+	all, ctx := errgroup.WithContext(ctx)
 	for range connections {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return 0, err
 		}
-		all.Go(func() {
+		all.Go(func() error {
 			defer func() { _ = c.Close() }() // it has ended
-			if err := repeat(ctx, c, &count); err != nil {
-				failed <- err
-			}
+			return each(ctx, c, &count)
 		})
 	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		return 0, err
-	default:
-		return count.Load(), nil
-	}
+	err := all.Wait()
+	return count.Load(), err
 }
 
+// repeat sends a request of HTTP/1 after the other.
 func repeat(ctx context.Context, c net.Conn, count *atomic.Int64) error {
 	buffer := make([]byte, 8192)
 	for ctx.Err() == nil {

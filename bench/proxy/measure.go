@@ -15,89 +15,119 @@ var connections = []int{1, 64, 512}
 
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "  "+format+"\n", args...) }
 
+// proxies are the proxies that are measured.
+type proxies struct {
+	options
+	figures  map[string]*figures
+	running  map[string]*process
+	at       map[string]ports
+	received atomic.Int64 // bytes at the TCP server
+	sink     *sink
+}
+
 func measure(ctx context.Context, o options) (map[string]*figures, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var received atomic.Int64
-	var base ports
-	var err error
-	if base.httpServer, err = serve(ctx, answer); err != nil {
+	all := &proxies{options: o, figures: map[string]*figures{}, running: map[string]*process{}, at: map[string]ports{}}
+	defer all.stop()
+	if err := all.start(ctx); err != nil {
 		return nil, err
 	}
-	if base.tcpServer, err = serve(ctx, discard(&received)); err != nil {
-		return nil, err
-	}
-	sink, err := newSink(ctx)
-	if err != nil {
-		return nil, err
-	}
-	base.udpServer = sink.port()
-	all := map[string]*figures{}
-	running := map[string]*process{}
-	at := map[string]ports{}
-	for _, name := range names {
-		p := base
-		for _, port := range []*int{&p.http, &p.http2, &p.tcp, &p.udp} {
-			if *port, err = freePort(); err != nil {
-				return nil, err
-			}
-		}
-		r, err := o.start(ctx, name, p)
-		if err != nil {
-			return nil, err
-		}
-		defer r.stop()
-		time.Sleep(500 * time.Millisecond) // its start is over
-		f := &figures{http1: map[int][]float64{}, readyMilli: r.ready.Seconds() * 1000}
-		if f.rss, err = r.rss(); err != nil {
-			return nil, err
-		}
-		all[name], running[name], at[name] = f, r, p
-	}
-	wants := func(part string) bool { return o.only == "" || strings.Contains(o.only, part) }
 	for round := range o.rounds {
 		for _, name := range names {
-			f, r, p := all[name], running[name], at[name]
-			for _, n := range connections {
-				if !wants("http1") {
-					break
-				}
-				used, count, err := r.during(func() (int64, error) { return requests(ctx, p.http, n, o.each) })
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w\n%s", name, err, r.log.String())
-				}
-				f.http1[n] = append(f.http1[n], used.Seconds()*1e6/float64(count))
-			}
-			if wants("http2") && p.http2 != 0 {
-				used, count, err := r.during(func() (int64, error) { return streams(ctx, p.http2, o.each) })
-				if err != nil {
-					return nil, fmt.Errorf("%s: HTTP/2: %w\n%s", name, err, r.log.String())
-				}
-				f.http2 = append(f.http2, used.Seconds()*1e6/float64(count))
-			}
-			if wants("bulk") {
-				used, bytes, err := r.during(func() (int64, error) {
-					before := received.Load()
-					err := upload(p.tcp, o.each)
-					return received.Load() - before, err
-				})
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", name, err)
-				}
-				f.bulk = append(f.bulk, float64(bytes)*8/1e9/used.Seconds())
+			if err := all.round(ctx, name); err != nil {
+				return nil, fmt.Errorf("%s: %w\n%s", name, err, all.running[name].log.String())
 			}
 		}
 		progress("round %d of %d", round+1, o.rounds)
 	}
-	if !wants("udp") {
-		return all, nil
+	if !o.wants("udp") {
+		return all.figures, nil
 	}
 	for _, name := range []string{own, "nginx"} {
-		if err := all[name].udp(ctx, running[name], at[name], sink, o.each); err != nil {
+		if err := all.figures[name].udp(ctx, all.running[name], all.at[name], all.sink, o.each); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return all, nil
+	return all.figures, nil
+}
+
+// wants reports whether a part is measured.
+func (o options) wants(part string) bool { return o.only == "" || strings.Contains(o.only, part) }
+
+// start starts the servers, and the proxies in front of them.
+func (a *proxies) start(ctx context.Context) (err error) {
+	var servers ports
+	if servers.httpServer, err = serve(ctx, answer); err != nil {
+		return err
+	}
+	if servers.tcpServer, err = serve(ctx, discard(&a.received)); err != nil {
+		return err
+	}
+	if a.sink, err = newSink(ctx); err != nil {
+		return err
+	}
+	servers.udpServer = a.sink.port()
+	for _, name := range names {
+		p := servers
+		for _, port := range []*int{&p.http, &p.http2, &p.tcp, &p.udp} {
+			if *port, err = freePort(); err != nil {
+				return err
+			}
+		}
+		r, err := a.options.start(ctx, name, p)
+		if err != nil {
+			return err
+		}
+		a.running[name], a.at[name] = r, p
+		time.Sleep(500 * time.Millisecond) // its start is over
+		f := &figures{http1: map[int][]float64{}, readyMilli: r.ready.Seconds() * 1000}
+		if f.rss, err = r.rss(); err != nil {
+			return err
+		}
+		a.figures[name] = f
+	}
+	return nil
+}
+
+func (a *proxies) stop() {
+	for _, r := range a.running {
+		r.stop()
+	}
+}
+
+// round measures one proxy.
+func (a *proxies) round(ctx context.Context, name string) error {
+	f, r, p := a.figures[name], a.running[name], a.at[name]
+	perRequest := func(to *[]float64, port, n int, each func(context.Context, net.Conn, *atomic.Int64) error) error {
+		used, count, err := r.during(func() (int64, error) { return load(ctx, port, n, a.each, each) })
+		*to = append(*to, used.Seconds()*1e6/float64(count))
+		return err
+	}
+	if a.wants("http1") {
+		for _, n := range connections {
+			values := f.http1[n]
+			if err := perRequest(&values, p.http, n, repeat); err != nil {
+				return err
+			}
+			f.http1[n] = values
+		}
+	}
+	if a.wants("http2") && p.http2 != 0 {
+		if err := perRequest(&f.http2, p.http2, streamConnections, streams); err != nil {
+			return fmt.Errorf("HTTP/2: %w", err)
+		}
+	}
+	if !a.wants("bulk") {
+		return nil
+	}
+	used, bytes, err := r.during(func() (int64, error) {
+		before := a.received.Load()
+		err := upload(p.tcp, a.each)
+		return a.received.Load() - before, err
+	})
+	f.bulk = append(f.bulk, float64(bytes)*8/1e9/used.Seconds())
+	return err
 }
 
 // during returns the CPU time of the process during a function, and the result of the function.
