@@ -61,48 +61,58 @@ func versions(t *testing.T, h http.HandlerFunc, test func(t *testing.T, client *
 	}
 }
 
-// Bodies and trailers of all sizes pass between both versions, in both directions.
-func TestHTTP2(t *testing.T) {
+// Bodies of all sizes and framings, and trailers, pass between both versions, in both directions.
+func TestHTTPBodies(t *testing.T) {
 	versions(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Trailer", "X-Sum")
 		w.Header().Set("X-Proto", r.Proto)
+		w.Header().Set("X-Method", r.Method)
 		if r.Header.Get("X-Sized") != "" {
 			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		}
 		_, _ = w.Write(body)
 		w.Header().Set("X-Sum", fmt.Sprint(len(body), r.Trailer.Get("X-End")))
 	}, func(t *testing.T, client *http.Client, url, up string) {
-		for _, size := range []int{0, 1, 1000, 40 << 10, 3 << 20} {
+		for _, size := range []int{0, 1, 1000, 16 << 10, 40 << 10, 300 << 10, 5 << 20} {
 			for _, field := range []string{"X-Sized: 1", "X-Other: 1"} {
 				sent := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
-				r := request(t, "POST", url+"/a?b", struct{ io.Reader }{bytes.NewReader(sent)}, "X-Up: "+up, field)
-				r.Trailer = http.Header{"X-End": {"!"}}
-				response, err := client.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := io.ReadAll(response.Body)
-				_ = response.Body.Close()
-				if err != nil || !bytes.Equal(got, sent) || response.Header.Get("X-Proto")[5:6] != up {
-					t.Errorf("%d bytes: got status %d and %d bytes by %s, error %v", size, response.StatusCode, len(got), response.Header.Get("X-Proto"), err)
-				}
-				if sum := response.Trailer.Get("X-Sum"); field == "X-Other: 1" && sum != fmt.Sprint(size, "!") {
-					t.Errorf("%d bytes: got trailer %q", size, sum)
+				for _, body := range []io.Reader{bytes.NewReader(sent), struct{ io.Reader }{bytes.NewReader(sent)}} {
+					testBody(t, client, request(t, "POST", url+"/a?b", body, "X-Up: "+up, field), sent, up)
 				}
 			}
 		}
-		r := request(t, "HEAD", url, nil, "X-Up: "+up)
-		response, err := client.Do(r)
-		if err != nil || response.StatusCode != 200 {
+		response, err := client.Do(request(t, "HEAD", url, nil, "X-Up: "+up))
+		if err != nil || response.StatusCode != 200 || response.Header.Get("X-Method") != "HEAD" {
 			t.Fatal(response, err)
 		}
 		_ = response.Body.Close()
 	})
 }
 
-// A request of HTTP/2 and its response move at the same time, and many streams share a connection.
-func TestHTTP2FullDuplex(t *testing.T) {
+// testBody sends a request to a server that answers with its body and with trailers.
+func testBody(t *testing.T, client *http.Client, r *http.Request, sent []byte, up string) {
+	t.Helper()
+	end := ""
+	if r.ContentLength <= 0 && len(sent) > 0 {
+		r.Trailer, end = http.Header{"X-End": {"!"}}, "!" // only chunks have trailers
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.Equal(got, sent) || response.Header.Get("X-Proto")[5:6] != up {
+		t.Errorf("%d bytes: got status %d and %d bytes by %s, error %v", len(sent), response.StatusCode, len(got), response.Header.Get("X-Proto"), err)
+	}
+	if sum := response.Trailer.Get("X-Sum"); r.Header.Get("X-Sized") == "" && sum != fmt.Sprint(len(sent), end) {
+		t.Errorf("%d bytes: got trailer %q", len(sent), sum)
+	}
+}
+
+// A request and its response move at the same time; streams of HTTP/2 share a connection.
+func TestHTTPFullDuplex(t *testing.T) {
 	versions(t, func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		_ = c.EnableFullDuplex()
@@ -117,14 +127,14 @@ func TestHTTP2FullDuplex(t *testing.T) {
 			}
 		}
 	}, func(t *testing.T, client *http.Client, url, up string) {
-		for range 20 {
+		for range 5 {
 			in, out := io.Pipe()
 			response, err := client.Do(request(t, "POST", url, in, "X-Up: "+up))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer response.Body.Close()
-			for i := range 3 {
+			for i := range 10 {
 				text := fmt.Sprint(i)
 				_, _ = io.WriteString(out, text)
 				b := make([]byte, len(text))

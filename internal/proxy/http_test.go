@@ -1,7 +1,6 @@
 package proxy_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -88,69 +87,6 @@ func TestHTTPRouting(t *testing.T) {
 			!(response.StatusCode == 404 && strings.Contains(body, "No route for session")) {
 			t.Errorf("%s: got %q, want %q", c.path, got, c.want)
 		}
-	}
-}
-
-// Bodies of all sizes and framings arrive unchanged, in both directions.
-func TestHTTPBodies(t *testing.T) {
-	url := startHTTP(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if r.Header.Get("X-Sized") != "" {
-			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-		}
-		w.Header().Set("X-Method", r.Method)
-		_, _ = w.Write(body)
-	})
-	for _, size := range []int{0, 1, 1000, 16 << 10, 40 << 10, 300 << 10, 5 << 20} {
-		sent := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
-		for _, sized := range []string{"X-Sized: 1", "X-Other: 1"} {
-			for name, body := range map[string]io.Reader{"sized": bytes.NewReader(sent), "chunked": struct{ io.Reader }{bytes.NewReader(sent)}} {
-				response, got := do(t, request(t, "POST", url+"/a", body, sized))
-				if response.StatusCode != 200 || got != string(sent) {
-					t.Errorf("%d bytes, %s, %s: got status %d and %d bytes", size, name, sized, response.StatusCode, len(got))
-				}
-			}
-		}
-	}
-	response, _ := do(t, request(t, "HEAD", url+"/a", nil))
-	if response.Header.Get("X-Method") != "HEAD" {
-		t.Errorf("HEAD: got %v", response.Header)
-	}
-}
-
-// A request and its response move at the same time.
-func TestHTTPFullDuplex(t *testing.T) {
-	url := startHTTP(t, func(w http.ResponseWriter, r *http.Request) {
-		c := http.NewResponseController(w)
-		_ = c.EnableFullDuplex()
-		_ = c.Flush()
-		b := make([]byte, 100)
-		for {
-			n, err := r.Body.Read(b)
-			_, _ = w.Write(b[:n])
-			_ = c.Flush()
-			if err != nil {
-				return
-			}
-		}
-	})
-	in, out := io.Pipe()
-	response, err := (&http.Client{Timeout: patience}).Do(request(t, "POST", url+"/a", in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	for i := range 10 {
-		text := fmt.Sprint(i)
-		_, _ = io.WriteString(out, text)
-		b := make([]byte, len(text))
-		if _, err := io.ReadFull(response.Body, b); err != nil || string(b) != text {
-			t.Fatalf("got %q, error %v", b, err)
-		}
-	}
-	_ = out.Close()
-	if rest, err := io.ReadAll(response.Body); len(rest) > 0 || err != nil {
-		t.Errorf("got %q, error %v", rest, err)
 	}
 }
 
