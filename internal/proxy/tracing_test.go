@@ -99,13 +99,13 @@ const (
 	spanID  = "b7ad6b7169203331"
 )
 
-// context returns the trace context that the server got.
+// seenContext returns the trace context that the server got.
 func seenContext(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%q %q", r.Header["Traceparent"], r.Header["Tracestate"])
 }
 
-// A request is a span of the trace of its client; the endpoint gets the context of this span. The decision of the client
-// is kept, and a request without a context, or with an invalid one, begins a trace.
+// A request is a span of the trace of its client; the endpoint gets the context of this span. The decision of the
+// client is kept, and a request without a context, or with an invalid one, begins a trace.
 func TestTraces(t *testing.T) {
 	all, port := startCollector(t)
 	at := start(t, fmt.Sprintf(tracedConfig, port, 100, http2Server(t, seenContext)), "IN", "API")

@@ -40,8 +40,8 @@ func answers(t *testing.T, url string, requests int) map[string]int {
 	return count
 }
 
-// Clusters get their shares, whatever their protocols are. A cluster of the weight 0 gets nothing, and one that does not
-// exist keeps its share, which fails.
+// Clusters get their shares, whatever their protocols are. A cluster of the weight 0 gets nothing, and one that does
+// not exist keeps its share, which fails.
 func TestWeightedClusters(t *testing.T) {
 	for _, c := range []struct {
 		destinations string

@@ -22,12 +22,13 @@ var proxyImports = []rule{
 	}},
 	{"internal/proxy/httpforward", []string{
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/metadata", "internal/proxy/object",
-		"internal/proxy/rawconn", "internal/proxy/stream",
+		"internal/proxy/rawconn", "internal/proxy/stream", "internal/proxy/tracing",
 	}},
 	{"internal/proxy/pseudo", []string{"internal/proxy/config", "internal/proxy/metadata", "internal/proxy/stream"}},
 	{"internal/proxy/websocket", []string{"internal/proxy/http1", "internal/proxy/stream"}},
 	{"internal/proxy/jsonsocket", []string{"internal/proxy/config", "internal/proxy/metadata", "internal/proxy/stream"}},
 	{"internal/proxy/tlsfile", []string{"internal/proxy/config"}},
+	{"internal/proxy/tracing", []string{"internal/proxy/config"}},
 	{"internal/proxy/connect", []string{
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1",
 		"internal/proxy/jsonsocket", "internal/proxy/metadata",
@@ -38,6 +39,6 @@ var proxyImports = []rule{
 	{"internal/proxy", []string{
 		"internal/proxy/accesslog", "internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/httpforward",
 		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/proxyprotocol",
-		"internal/proxy/session", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/websocket",
+		"internal/proxy/session", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/tracing", "internal/proxy/websocket",
 	}},
 }

@@ -19,8 +19,8 @@ type Retry struct {
 	// Backoff replaces the pause: it is the first one, in milliseconds. Each further one is twice as long, up to ten times
 	// the first. A random part of up to a half is subtracted.
 	Backoff *int `json:"backoff,omitempty"`
-	// OtherCluster makes each retry choose among the destinations of the route again, by their weights. By default, retries
-	// stay with the cluster of the first attempt. An HTTP request is only sent to other clusters of protocol HTTP.
+	// OtherCluster makes each retry choose among the destinations of the route again, by their weights. By default,
+	// retries stay with the cluster of the first attempt. An HTTP request is only sent to other clusters of protocol HTTP.
 	OtherCluster bool `json:"other_cluster,omitempty"`
 	// Statuses are those of HTTP responses after which a request is sent again, whatever retry_on and the method are. Only
 	// requests of up to 16 KiB are sent again.

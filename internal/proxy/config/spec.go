@@ -111,8 +111,8 @@ type ClusterSpec struct {
 	// HTTP2 makes requests to the endpoints use HTTP/2, as gRPC needs it: with TLS if the endpoint agrees (ALPN), without
 	// TLS in any case.
 	HTTP2 bool `json:"http2,omitempty"`
-	// ProxyProtocol is the version of the PROXY protocol, 1 or 2, whose header begins each connection. Each HTTP request has
-	// a connection of its own then. Default: 0, none.
+	// ProxyProtocol is the version of the PROXY protocol, 1 or 2, whose header begins each connection. Each HTTP request
+	// has a connection of its own then. Default: 0, none.
 	ProxyProtocol int `json:"proxy_protocol,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`

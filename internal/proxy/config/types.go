@@ -153,7 +153,8 @@ type Route struct {
 	Name string `json:"name,omitempty"`
 	// Destination is the name of a cluster, or a cluster. "cluster" is another name of this field.
 	Destination ClusterRef `json:"destination,omitzero" alias:"cluster"`
-	// Destinations are several clusters in place of one: each request and session goes to one of them, at random by weight.
+	// Destinations are several clusters in place of one: each request and session goes to one of them, at random by
+	// weight.
 	Destinations []WeightedCluster `json:"destinations,omitempty"`
 	// Ingress are clusters that data passes through on the way to the destination.
 	Ingress []ClusterRef `json:"ingress,omitempty"`

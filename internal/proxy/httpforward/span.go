@@ -17,8 +17,8 @@ func (c *conn) startSpan() {
 		return
 	}
 	c.span = tracer.Start(&tracing.Request{
-		Listener: c.s.Name, Method: text(c.request.Method), Path: text(c.request.Target), Host: text(c.request.Host), Version: c.version(),
-		Client: metadata.At(c.base, metadata.Path{"IP", "src_addr"}).Text, GRPC: isGRPC(&c.request),
+		Listener: c.s.Name, Method: text(c.request.Method), Path: text(c.request.Target), Host: text(c.request.Host),
+		Version: c.version(), Client: metadata.At(c.base, metadata.Path{"IP", "src_addr"}).Text, GRPC: isGRPC(&c.request),
 		Field: func(name string) string {
 			value, _ := c.header(name)
 			return value

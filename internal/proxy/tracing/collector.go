@@ -3,6 +3,7 @@ package tracing
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,7 +55,7 @@ func (c *collector) upload(ctx context.Context, spans []*tracepb.ResourceSpans) 
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // it was read
-	if _, err := io.CopyN(io.Discard, response.Body, 1<<20); err != nil && err != io.EOF {
+	if _, err := io.CopyN(io.Discard, response.Body, 1<<20); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if response.StatusCode/100 != 2 {

@@ -7,6 +7,7 @@ package tracing
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,8 @@ const delay = time.Second
 func Open(c *config.Tracing, log *slog.Logger) *Tracer {
 	exporter := otlptrace.NewUnstarted(&collector{url: c.URL(), log: log})
 	sampler := sdktrace.ParentBased(sdktrace.TraceIDRatioBased(float64(c.Share()) / 100))
-	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(delay)), sdktrace.WithSampler(sampler),
+	p := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(delay)), sdktrace.WithSampler(sampler),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", c.ServiceName()))))
 	return &Tracer{provider: p, tracer: p.Tracer("anymesh.dev/anymesh/internal/proxy")}
 }
@@ -98,7 +100,8 @@ func spanName(r *Request) string {
 		return strings.TrimPrefix(path, "/")
 	}
 	switch r.Method {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE":
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodTrace:
 		return strings.Clone(r.Method)
 	}
 	return "HTTP"
@@ -132,7 +135,8 @@ func (s *Span) TraceID() string {
 	return s.span.SpanContext().TraceID().String()
 }
 
-// GRPC notes the status of a call of gRPC. Statuses that tell of a failure of the server make the span one with an error.
+// GRPC notes the status of a call of gRPC. Statuses that tell of a failure of the server make the span one with an
+// error.
 func (s *Span) GRPC(status string) {
 	if s == nil || !s.grpc {
 		return
