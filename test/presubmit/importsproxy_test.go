@@ -9,6 +9,7 @@ var proxyImports = []rule{
 	{"internal/proxy/proxyprotocol", nil},
 	{"internal/proxy/rawconn", nil},
 	{"internal/proxy/stream", nil},
+	{"internal/proxy/tracing", []string{"internal/proxy/config"}},
 	{"internal/proxy/metadata", []string{"internal/proxy/config"}},
 	{"internal/proxy/predicate", []string{"internal/proxy/metadata"}},
 	{"internal/proxy/h2", []string{"internal/h2frame", "internal/proxy/http1", "internal/proxy/rawconn"}},
@@ -28,7 +29,6 @@ var proxyImports = []rule{
 	{"internal/proxy/websocket", []string{"internal/proxy/http1", "internal/proxy/stream"}},
 	{"internal/proxy/jsonsocket", []string{"internal/proxy/config", "internal/proxy/metadata", "internal/proxy/stream"}},
 	{"internal/proxy/tlsfile", []string{"internal/proxy/config"}},
-	{"internal/proxy/tracing", []string{"internal/proxy/config"}},
 	{"internal/proxy/connect", []string{
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1",
 		"internal/proxy/jsonsocket", "internal/proxy/metadata",
