@@ -28,6 +28,8 @@ finish() {
 run() { start "$@"; finish "$1"; }
 units=$(go list ./... | grep -v /test/e2e)
 run "units and cases" env CGO_ENABLED=1 go test -race $units
+[ "$what" != long ] ||
+  run "proxy, minutes of load" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/proxy -run '^TestLong'
 if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
   # Tests with clusters wait most of the time. Two processes run side by side: the first has one shared cluster. The
