@@ -123,6 +123,9 @@ func (c *conn) handle(f http2.Frame) error {
 	return c.flood.Charge()
 }
 
+// earlyReset is how many frames a reset before the response costs in addition: the endpoint has worked for nothing.
+const earlyReset = 3
+
 func (c *conn) onReset(f *http2.RSTStreamFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,6 +134,13 @@ func (c *conn) onReset(f *http2.RSTStreamFrame) error {
 	}
 	if s := c.streams[f.StreamID]; s != nil {
 		complete := s.remoteEnd
+		if !s.headSent && !c.client {
+			for range earlyReset {
+				if err := c.flood.Charge(); err != nil {
+					return err
+				}
+			}
+		}
 		c.remove(s, h2frame.ResetByPeer)
 		switch {
 		case f.ErrCode == http2.ErrCodeRefusedStream && c.client:

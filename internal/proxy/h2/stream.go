@@ -99,6 +99,9 @@ func (s *Stream) Read(p []byte) (int, error) {
 	c := s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if s.readErr != nil && !c.client {
+		return 0, s.readErr // a request that was reset needs no work
+	}
 	for s.at == len(s.in) {
 		switch {
 		case s.closed:

@@ -16,7 +16,7 @@ type Limits struct {
 	// Streams is the maximum number of streams of a client at a time.
 	Streams int
 	// Frames and FrameBurst limit the frames that cost a client less than the proxy: how many a second, and how many at
-	// once. Data that is sent permits more of them.
+	// once. Data that is sent permits more of them. A reset of a stream that has no response counts four times.
 	Frames, FrameBurst int
 	// Idle ends a connection without streams, Frame one whose current frame is not complete, Stall one whose peer takes
 	// no data. A connection to an endpoint that sends nothing during Stall is asked with PING.

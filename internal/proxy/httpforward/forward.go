@@ -119,6 +119,9 @@ func statusOf(err error) int {
 
 // try makes one attempt. The output of the connection is the head, and the body if the request is whole.
 func (c *conn) try(a *attempt, head int) error {
+	if c.over.Load() {
+		return errClient // a client that resets a stream at once costs the endpoints nothing
+	}
 	e, err := a.dest.Pick(a.doc, a.tried)
 	if err != nil {
 		return err
