@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -107,10 +108,11 @@ func resolvePod(s *engine.State, from lookup.Workload, host, namespace string) (
 	for _, e := range s.Index.Model.Endpoints {
 		for _, address := range e.Addresses {
 			if e.Instance.Name == name && slices.Contains(service.Pods, model.ServicePod{Address: address, Workload: e.Workload.Name}) {
-				return resolution{address: address, step: model.Step{
-					Text:   fmt.Sprintf("%s has the address %s of pod %s/%s", host, address, e.Instance.Namespace, name),
-					Origin: service.Origin,
-				}}, true
+				text := fmt.Sprintf("%s has the address %s of pod %s/%s", host, address, e.Instance.Namespace, name)
+				if manifest.Assumed(address) {
+					text = fmt.Sprintf("%s is the name of pod %s/%s", host, e.Instance.Namespace, name)
+				}
+				return resolution{address: address, step: model.Step{Text: text, Origin: service.Origin}}, true
 			}
 		}
 	}
@@ -160,9 +162,14 @@ func hideAssumed(d model.Decision, host string) model.Decision {
 		return d
 	}
 	d.Request.Address = netip.Addr{}
+	if d.Pod == address {
+		d.Pod = netip.Addr{}
+	}
 	d.Steps = slices.Clone(d.Steps)
+	hide := strings.NewReplacer("has address "+address.String(), "has the address of "+host,
+		address.String()+" is the address", host+" is the name")
 	for i := range d.Steps {
-		d.Steps[i].Text = strings.ReplaceAll(d.Steps[i].Text, "has address "+address.String(), "has the address of "+host)
+		d.Steps[i].Text = hide.Replace(d.Steps[i].Text)
 	}
 	return d
 }

@@ -51,6 +51,9 @@ func (a Result) Delivered() bool {
 // From explains a request that a workload sends.
 func From(s *engine.State, w lookup.Workload, r Request) Result {
 	view, find := s.Views[w.Key], newFinder(s)
+	if a, is := find.fromExcluded(w, r); is {
+		return a
+	}
 	a := Result{Workload: w}
 	var first []model.Step
 	if r.Name != "" {

@@ -31,19 +31,26 @@ func FromOutsider(s *engine.State, r Request, name, namespace string) (Result, b
 	a.Decision = model.Decision{Outcome: model.PassedThrough, Request: r.Request, Steps: []model.Step{
 		{Text: fmt.Sprintf("pod %s/%s has no sidecar: it connects by itself", pod.Namespace, pod.Name), Origin: at},
 	}}
+	a.addDirect(s, find, r, pod.Namespace)
+	return a, true
+}
+
+// addDirect adds the receivers of a request that no sidecar of the sender handles, and the findings.
+func (a *Result) addDirect(s *engine.State, find *finder, r Request, from string) {
+	defer func() { a.Findings = about(s, *a) }()
 	d := model.Destination{
 		Key: model.Key{Name: r.Name}, Port: r.Port, Protocol: r.Protocol,
 		Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: r.Name},
 	}
-	of, inCluster := store.ServiceName(r.Name, pod.Namespace)
+	of, inCluster := store.ServiceName(r.Name, from)
 	if r.Name == "" || !inCluster || find.services[of] == nil {
-		return a, true
+		return
 	}
 	t := Target{
 		WeightedDestination: model.WeightedDestination{Destination: "Service " + of.String(), Weight: 1}, Share: 1,
 		Port: r.Port, Protocol: r.Protocol, Found: d.Discovery, Live: find.live,
 	}
-	t.Receivers, _ = find.named(d, pod.Namespace)
+	t.Receivers, _ = find.named(d, from)
 	shares(t.Receivers, find.live)
 	if len(t.Receivers) == 0 {
 		t.Failure = &Failure{Error: ConnectionReset}
@@ -52,8 +59,6 @@ func FromOutsider(s *engine.State, r Request, name, namespace string) (Result, b
 		t.Receivers[i].receiveFromOutside(s, r)
 	}
 	a.Targets = []Target{t}
-	a.Findings = about(s, a)
-	return a, true
 }
 
 // receiveFromOutside adds what the receiver does with a request of a client without a sidecar.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -66,7 +67,7 @@ func newFinder(s *engine.State) *finder {
 			f.services[name] = o
 		case *corev1.Pod:
 			f.pods[name] = o
-			f.live = f.live || len(store.Addresses(o)) > 0
+			f.live = f.live || len(names.Known(store.Addresses(o))) > 0
 		}
 	}
 	for _, e := range s.Index.Model.Endpoints {

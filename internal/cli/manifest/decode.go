@@ -98,10 +98,12 @@ func (d *decoder) document(document *Document) {
 		d.set.Faults = append(d.set.Faults, document.fault("", model.CodeUnreadable,
 			"%s has no kind %s in version %s", document.GVK.Group, document.GVK.Kind, document.GVK.Version))
 	default:
-		if pod, ok := podOf(document, d.namespace); ok {
-			document.Ref.Namespace = pod.Namespace
+		if pods := podsOf(document, d.namespace); len(pods) > 0 {
+			document.Ref.Namespace = pods[0].Namespace
 			d.set.Sources[document.Ref] = document
-			d.set.Objects = append(d.set.Objects, pod)
+			for _, pod := range pods {
+				d.set.Objects = append(d.set.Objects, pod)
+			}
 			d.count(document)
 			return
 		}

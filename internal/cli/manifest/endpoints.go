@@ -14,6 +14,9 @@ import (
 // firstEndpoint is the number of the first assumed address of a pod, after those of Services.
 const firstEndpoint = 1 << 24
 
+// firstMember is the number of the first assumed address of a member of a StatefulSet, after those of pods.
+const firstMember = 1 << 25
+
 // endpoints adds an EndpointSlice for each Service that selects pods of the files, as if all pods were ready. A
 // workload with 0 replicas has none.
 func (s *Set) endpoints() {

@@ -22,6 +22,7 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 	s.inherit()
 	s.inject(dialects)
 	s.address()
+	s.addressMembers()
 	if reads(dialects, &discoveryv1.EndpointSlice{}) {
 		s.endpoints()
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,12 +35,16 @@ func WorkloadOf(pod *corev1.Pod) string {
 	return "Pod " + pod.Namespace + "/" + pod.Name
 }
 
-// podOf makes a pod from the template of a workload, with the name of the workload. A kind that Kubernetes does not
-// have, such as a Rollout, is a workload if its template has containers.
-func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
+// maxMembers limits the pods of a StatefulSet that are made. A file may ask for any number.
+const maxMembers = 100
+
+// podsOf makes pods from the template of a workload: the members of a StatefulSet, which clients know by their names,
+// else one with the name of the workload. A kind that Kubernetes does not have, such as a Rollout, is a workload if its
+// template has containers. It returns none for other kinds.
+func podsOf(d *Document, namespace string) []*corev1.Pod {
 	var w workload
 	if err := json.Unmarshal(d.Content(), &w); err != nil {
-		return nil, false
+		return nil
 	}
 	template := w.Spec.Template
 	if w.Spec.JobTemplate != nil {
@@ -47,7 +52,7 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	}
 	builtin := d.GVK.Group == "apps" || d.GVK.Group == "batch"
 	if template == nil || !builtin && len(template.Spec.Containers) == 0 {
-		return nil, false
+		return nil
 	}
 	if d.Ref.Namespace != "" {
 		namespace = d.Ref.Namespace
@@ -64,6 +69,20 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	}
 	if w.Spec.Replicas != nil && *w.Spec.Replicas == 0 {
 		out.Status.Phase = corev1.PodPending // the pod stands for its template only
+		return []*corev1.Pod{out}
 	}
-	return out, true
+	if d.GVK.Group != "apps" || d.GVK.Kind != "StatefulSet" {
+		return []*corev1.Pod{out}
+	}
+	members := int32(1)
+	if w.Spec.Replicas != nil {
+		members = min(*w.Spec.Replicas, maxMembers)
+	}
+	var all []*corev1.Pod
+	for i := range members {
+		member := out.DeepCopy()
+		member.Name = fmt.Sprintf("%s-%d", out.Name, i)
+		all = append(all, member)
+	}
+	return all
 }

@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/binary"
 	"net/netip"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -12,6 +13,22 @@ var assumedRange = netip.MustParsePrefix("2001:db8::/32")
 
 // Assumed reports whether an address stands for the one that the cluster assigns to a Service of the files.
 func Assumed(a netip.Addr) bool { return assumedRange.Contains(a) }
+
+// addressMembers gives each member of a StatefulSet an address: its name leads to it.
+func (s *Set) addressMembers() {
+	next := uint32(firstMember)
+	for _, o := range s.Objects {
+		pod, is := o.(*corev1.Pod)
+		if !is || !fromTemplate(pod) || !strings.HasPrefix(string(pod.UID), "StatefulSet ") ||
+			pod.Status.Phase == corev1.PodPending {
+			continue
+		}
+		next++
+		a := assumedRange.Addr().As16()
+		binary.BigEndian.PutUint32(a[12:], next)
+		pod.Status.PodIPs = []corev1.PodIP{{IP: netip.AddrFrom16(a).String()}}
+	}
+}
 
 // address gives each Service an address that the cluster would assign one: the mesh tells services apart by their
 // addresses. Headless Services and those of type ExternalName have none.
