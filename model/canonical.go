@@ -58,6 +58,7 @@ func (w *Workload) Canonical() {
 		slices.Sort(e.ServerNames)
 	}
 	slices.SortFunc(w.EgressRules, EgressRule.Compare)
+	slices.Sort(w.ClientGroups)
 }
 
 // Canonical sorts the lists of the item, see Model.Canonical.

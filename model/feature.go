@@ -45,7 +45,7 @@ func AllFeatures() []Feature {
 		all = append(all, "route.retry."+Feature(c))
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
-		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
+		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status", "route.retry.backoff",
 		"route.timeout", "route.service", "route.redirect", routeClients, "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
@@ -253,6 +253,7 @@ func (n needs) routes(routes []Route) {
 		n.add("route.rewrite.metadata", r.Origin, a.Rewrite != nil && len(a.Rewrite.Metadata) > 0)
 		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})
 		n.add("route.retry.status", r.Origin, len(a.Retry.StatusCodes) > 0)
+		n.add("route.retry.backoff", r.Origin, a.Retry.Backoff > 0)
 		for _, c := range a.Retry.Conditions {
 			n.add("route.retry."+Feature(c), r.Origin, true)
 		}

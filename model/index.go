@@ -142,8 +142,12 @@ func (ix *Index) DiscoveredEndpoints(d Destination) []Endpoint {
 		return nil
 	case d.Discovery.Group == "":
 		return ix.endpoints[Key{d.Mesh, d.Workload}]
+	case len(d.Discovery.Identities) == 0:
+		return ix.groups[Key{d.Mesh, d.Discovery.Group}]
 	}
-	return ix.groups[Key{d.Mesh, d.Discovery.Group}]
+	return slices.DeleteFunc(slices.Clone(ix.groups[Key{d.Mesh, d.Discovery.Group}]), func(e Endpoint) bool {
+		return !d.includes(&e)
+	})
 }
 
 func found[T any](item *T) (T, bool) {

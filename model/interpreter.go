@@ -211,6 +211,9 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 				d.Targets = append(d.Targets, t)
 				d.step(t.Origin, "destination %s has weight %d", t.Destination, t.Weight)
 				to, _ := v.Destination(t.Destination)
+				if only := to.Discovery.Identities; len(only) > 0 {
+					d.step(to.Origin, "only pods of %s get it: policies do not allow the workload to call others", identityNames(only))
+				}
 				if to.SendTimeout > 0 {
 					d.step(t.Origin, "connections to it break if it accepts nothing for %s", time.Duration(to.SendTimeout))
 				}

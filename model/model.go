@@ -92,6 +92,8 @@ type Workload struct {
 	External []Backend `json:"external,omitempty"`
 	// EgressRules are what else it reaches outside of the mesh. They have no effect if Mesh.Egress allows everything.
 	EgressRules []EgressRule `json:"egressRules,omitempty"`
+	// ClientGroups are the groups that it belongs to as a client, for which services may have variants.
+	ClientGroups []string `json:"clientGroups,omitempty"`
 	// Authorize denies clients that no AuthorizationPolicy of the workload allows. Without it, policies have no effect.
 	Authorize bool `json:"authorize,omitempty"`
 	// ClientPolicy applies to services without a client policy of their own.
@@ -187,7 +189,9 @@ type Service struct {
 	NeedsAddress bool `json:"needsAddress,omitempty"`
 	// Router names the service's router. Without one, the response to every request is 404.
 	Router string `json:"router,omitempty"`
-	Origin Origin `json:"origin,omitzero"`
+	// Variants are routers for some clients; the first with a group of the client applies.
+	Variants []ServiceVariant `json:"variants,omitempty"`
+	Origin   Origin           `json:"origin,omitzero"`
 }
 
 // HostNames lists all host names of the service.

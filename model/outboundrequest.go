@@ -32,6 +32,8 @@ type OutboundRequest struct {
 	All bool
 	// External are the names of private services, after all others.
 	External []string
+	// ClientGroups are those of the workload.
+	ClientGroups []string
 	// EgressRules are those of the workload, without origins.
 	EgressRules []EgressRule
 	// Destinations are the names of the destinations of inbound routes, sorted.
@@ -67,6 +69,10 @@ func (r OutboundRequest) Key() OutboundKey {
 		writeValue(h, reflect.ValueOf(r.External))
 		writeValue(h, reflect.ValueOf(r.EgressRules))
 	}
+	if len(r.ClientGroups) > 0 {
+		writeBytes(h, []byte("clients"))
+		writeValue(h, reflect.ValueOf(r.ClientGroups))
+	}
 	if len(r.ListenerPorts) > 0 {
 		writeBytes(h, []byte("ports"))
 		writeValue(h, reflect.ValueOf(r.ListenerPorts))
@@ -95,6 +101,7 @@ func (v *View) Request() OutboundRequest { return requestOf(v.Workload, v.Inboun
 func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	r := OutboundRequest{
 		Mesh: w.Mesh, DNS: w.DNS, Gateway: w.Role == RoleGateway, All: w.BackendsAll, ClientPolicy: w.ClientPolicy,
+		ClientGroups: w.ClientGroups,
 	}
 	for _, l := range w.Listeners {
 		if r.Gateway && l.Router == "" {

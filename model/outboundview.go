@@ -157,7 +157,7 @@ func (r *OutboundRequest) servicesOfMesh(c OutboundCatalog) []requestedService {
 	out := make([]requestedService, 0, len(r.Services))
 	add := func(name, group string, policy *ClientPolicy) {
 		if s, known := c.ReachableService(Key{r.Mesh, name}); known {
-			out = append(out, requestedService{s, policy, group})
+			out = append(out, requestedService{s.of(r.ClientGroups), policy, group})
 		}
 	}
 	for i, name := range r.Services {

@@ -16,7 +16,8 @@ type ReachableService struct {
 	// Ports are the ports of the router, in its order.
 	Ports []ReachablePort
 
-	hosts []string // of the bindings
+	hosts    []string // of the bindings
+	variants []reachableVariant
 }
 
 // ReachablePort is a service on a port.
@@ -48,21 +49,31 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 			out.HostNames = append(out.HostNames, hostName(name))
 		}
 	}
-	router, known := c.Router(Key{key.Mesh, service.Router})
-	if !known {
-		return out, true
+	out.addPorts(c, service.Router)
+	for _, v := range service.Variants {
+		variant := &ReachableService{Service: service, HostNames: out.HostNames, hosts: out.hosts}
+		variant.addPorts(c, v.Router)
+		out.variants = append(out.variants, reachableVariant{v.ClientGroup, variant})
 	}
-	out.Ports = make([]ReachablePort, 0, len(router.Ports))
+	return out, true
+}
+
+// addPorts adds the ports of a router.
+func (s *ReachableService) addPorts(c Catalog, name string) {
+	router, known := c.Router(Key{s.Service.Mesh, name})
+	if !known {
+		return
+	}
+	s.Ports = make([]ReachablePort, 0, len(router.Ports))
 	for _, p := range router.Ports {
 		port := ReachablePort{Port: p.Port, Protocol: p.Protocol}
 		port.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
-		port.setPods(service.Name, service.Pods)
+		port.setPods(s.Service.Name, s.Service.Pods)
 		used := needs{}
-		used.binding(out.binding(&port))
+		used.binding(s.binding(&port))
 		port.features = used.features()
-		out.Ports = append(out.Ports, port)
+		s.Ports = append(s.Ports, port)
 	}
-	return out, true
 }
 
 // binding returns the binding of the service on one of its ports, without addresses: they depend on the DNS mode of the
@@ -88,7 +99,7 @@ func (s *ReachableService) RequestPorts() []uint16 {
 
 // equalExceptRoutes reports whether both are equal except for the routes of their bindings.
 func (s *ReachableService) equalExceptRoutes(o *ReachableService) bool {
-	return reflect.DeepEqual(s.Service, o.Service) && slices.Equal(s.HostNames, o.HostNames) &&
+	return s.Service.equalExceptVariants(o.Service) && slices.Equal(s.HostNames, o.HostNames) &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b ReachablePort) bool {
 			return a.Port == b.Port && a.Protocol == b.Protocol && reflect.DeepEqual(a.Destinations, b.Destinations) &&
 				slices.Equal(a.Pods, b.Pods) && slices.Equal(a.OtherPods, b.OtherPods)

@@ -30,7 +30,7 @@ func ResolveDestination(mesh Mesh, d Destination, all iter.Seq[Endpoint]) Resolv
 		return r
 	}
 	for e := range all {
-		if e.Ready {
+		if d.Takes(&e) {
 			r.Endpoints = append(r.Endpoints, e)
 		}
 	}

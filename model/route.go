@@ -135,6 +135,9 @@ type Retry struct {
 	Conditions []RetryCondition `json:"conditions,omitempty"`
 	// StatusCodes are the HTTP status codes that are retried.
 	StatusCodes []uint16 `json:"statusCodes,omitempty"`
+	// Backoff is the longest time before the first retry. It doubles with each retry, up to ten times this time, and a
+	// random part of it is waited for. 0 means the default of the driver.
+	Backoff Duration `json:"backoff,omitzero"`
 	// AvoidPreviousHosts prefers endpoints that this request has not used yet.
 	AvoidPreviousHosts bool `json:"avoidPreviousHosts,omitempty"`
 }
@@ -208,6 +211,9 @@ type Discovery struct {
 	// Group selects the endpoints for DiscoverInstances by their Groups. If empty, the endpoints are the instances of
 	// the destination's workload.
 	Group string `json:"group,omitempty"`
+	// Identities restrict the endpoints to those with one of these identities; none means all. For clients that may call
+	// some of the instances of a service only.
+	Identities []Identity `json:"identities,omitempty"`
 	// Service is the name of a service with Pods if these are the endpoints. It need not be set if they are the instances
 	// of the destination's workload.
 	Service string `json:"service,omitempty"`

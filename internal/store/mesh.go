@@ -145,9 +145,10 @@ func (r destinationRule) evaluate(key model.Key, all []model.Destination) {
 	default:
 		endpoints = r.groups.Read(model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
 	}
-	// Changes of endpoints that are not ready do not change the result.
-	if slices.ContainsFunc(endpoints, func(e *model.Endpoint) bool { return !e.Ready }) {
-		endpoints = slices.DeleteFunc(slices.Clone(endpoints), func(e *model.Endpoint) bool { return !e.Ready })
+	// Changes of endpoints without traffic do not change the result.
+	idle := func(e *model.Endpoint) bool { return !d.Takes(e) }
+	if slices.ContainsFunc(endpoints, idle) {
+		endpoints = slices.DeleteFunc(slices.Clone(endpoints), idle)
 	}
 	r.resolved.Emit(key, &resolvedDestination{&meshes[0], d, endpoints})
 }

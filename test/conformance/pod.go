@@ -106,7 +106,7 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 					if hostNetwork.Contains(address) {
 						continue // a pod of a headless Service
 					}
-					instances[netip.AddrPortFrom(address, d.PortAt(e))] = d
+					instances[netip.AddrPortFrom(address, d.PortAt(e))] = atEndpoint(d, e)
 				}
 			}
 			continue

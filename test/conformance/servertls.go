@@ -3,6 +3,7 @@ package conformance
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"slices"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -26,6 +27,18 @@ func serverTLS(ix *model.Index, d model.Destination) *model.ServerTLS {
 		Certificate: &model.Certificate{Secret: model.Secret{Provider: trust.Provider, Name: d.TLS.Validation.Names[0]}},
 		Validation:  &model.Validation{TrustSecret: trust},
 	}
+}
+
+// atEndpoint returns a destination whose servers have the identity of an endpoint, if the client requires that or
+// another one.
+func atEndpoint(d model.Destination, e model.Endpoint) model.Destination {
+	if d.TLS == nil || d.TLS.Validation == nil || !slices.Contains(d.TLS.Validation.Names, e.Identity.String()) {
+		return d
+	}
+	secured, validation := *d.TLS, *d.TLS.Validation
+	validation.Names = []string{e.Identity.String()}
+	d.TLS, secured.Validation = &secured, &validation
+	return d
 }
 
 // server returns the TLS configuration of the servers of a destination, or nil if they serve no TLS.

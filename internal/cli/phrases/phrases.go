@@ -132,6 +132,9 @@ func Retry(r model.Retry) string {
 	if len(on) > 0 {
 		text += ", on " + strings.Join(on, ", ")
 	}
+	if r.Backoff > 0 {
+		text += ", first after at most " + Duration(r.Backoff)
+	}
 	if r.AvoidPreviousHosts {
 		text += ", on another host if available"
 	}

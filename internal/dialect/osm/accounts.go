@@ -27,7 +27,7 @@ func (r *rules) addAccounts(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, r.accounts, &accountRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		settings: incremental.Reads(rule, r.settings), listened: incremental.Reads(rule, r.listened),
-		egress: incremental.Reads(rule, r.egress), upstreams: incremental.Reads(rule, r.upstreams),
+		clientGroups: incremental.Reads(rule, r.clientGroups), egress: incremental.Reads(rule, r.egress), upstreams: incremental.Reads(rule, r.upstreams),
 		workloads: r.out.EmitsWorkloads(rule), policies: r.out.EmitsAuthorizationPolicies(rule),
 		members: incremental.Emits(rule, r.out.Members), findings: r.out.EmitsFindings(rule),
 	}, (*accountRule).evaluate)
@@ -45,11 +45,13 @@ type accountRule struct {
 	settings    *incremental.Reader[allKey, meshSettings]
 	listened    *incremental.Reader[types.NamespacedName, portUse]
 	egress      *incremental.Reader[types.NamespacedName, *accountEgress]
-	upstreams   *incremental.Reader[types.NamespacedName, *upstreamSetting]
-	workloads   store.Output[model.Key, model.Workload]
-	policies    store.Output[model.Key, model.AuthorizationPolicy]
-	members     *incremental.Emitter[model.ObjectRef, string]
-	findings    store.Output[model.ObjectRef, model.Finding]
+	// clientGroups are those of the account.
+	clientGroups *incremental.Reader[types.NamespacedName, string]
+	upstreams    *incremental.Reader[types.NamespacedName, *upstreamSetting]
+	workloads    store.Output[model.Key, model.Workload]
+	policies     store.Output[model.Key, model.AuthorizationPolicy]
+	members      *incremental.Emitter[model.ObjectRef, string]
+	findings     store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *accountRule) evaluate(account types.NamespacedName, all []model.Origin) {
@@ -60,7 +62,7 @@ func (r *accountRule) evaluate(account types.NamespacedName, all []model.Origin)
 	key := model.Key{Mesh: mesh, Name: account.String()}
 	w := model.Workload{
 		Key: key, Role: model.RoleSidecar, BackendsAll: true, Authorize: true, Origin: all[0],
-		NodeID: mesh + "/" + key.Name,
+		NodeID: mesh + "/" + key.Name, ClientGroups: slices.Clone(r.clientGroups.Read(account)),
 	}
 	tls := &model.ServerTLS{
 		Mode: model.TLSStrict, Validation: meshTrust(r.trustDomain), Origin: all[0],

@@ -24,7 +24,9 @@ type meshSettings struct {
 	permissive bool
 	// egress passes traffic to destinations that are not members.
 	egress bool
-	origin model.Origin
+	// rootCertificates is true if objects of MeshRootCertificate are enabled.
+	rootCertificates bool
+	origin           model.Origin
 }
 
 // Paths of settings.
@@ -70,7 +72,7 @@ func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConf
 	for _, f := range findings {
 		r.findings.Emit(f)
 	}
-	r.settings.Emit(allKey{}, meshSettings{spec.permissive, spec.egress, at})
+	r.settings.Emit(allKey{}, meshSettings{spec.permissive, spec.egress, spec.rootCertificates, at})
 }
 
 // unknownClass returns an error for a class that is not a driver of this program. A program without drivers knows

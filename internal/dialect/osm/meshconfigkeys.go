@@ -174,9 +174,12 @@ var featureKeys = []MeshConfigKey{
 	{Path: "featureFlags.enableAccessCertPolicy", severity: model.Warning, Effect: "has no effect: AccessCert is not served"},
 	{Path: "featureFlags.enableSidecarActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
 	{Path: "featureFlags.enableEnvoyActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
-	{Path: "featureFlags.enableRetryPolicy", severity: model.Warning, Effect: "has no effect: Retry is not served"},
+	{Path: "featureFlags.enableRetryPolicy", fits: isOneOf("true"), Effect: "has no effect: objects of Retry always count"},
 	{Path: "featureFlags.enablePluginPolicy", severity: model.Warning, Effect: noPipy},
-	{Path: "featureFlags.enableMeshRootCertificate", severity: model.Warning, Effect: "has no effect: MeshRootCertificate is not served; `anymesh identity rotate` replaces the root"},
+	{
+		Path: "featureFlags.enableMeshRootCertificate", set: reads(func(m *meshSpec) *bool { return &m.rootCertificates }),
+		Effect: "objects of MeshRootCertificate have no effect, and a finding says so; `anymesh identity rotate` replaces the root",
+	},
 }
 
 // isEmpty reports whether a value is the zero value of its type.

@@ -30,6 +30,8 @@ type (
 type meshSpec struct {
 	// permissive lets every member call every member, egress passes traffic to destinations that are not members.
 	permissive, egress bool
+	// rootCertificates enables MeshRootCertificate, which has no effect.
+	rootCertificates bool
 
 	// The others are for new pods; empty means that the setting of the program applies.
 	privilegedInit               bool

@@ -27,6 +27,9 @@ type rules struct {
 	meshNames *incremental.Relation[string, model.Origin]
 	settings  *incremental.Relation[allKey, meshSettings]
 
+	// activeRoots are the MeshRootCertificates with the role active.
+	activeRoots *incremental.Relation[allKey, model.Origin]
+
 	// accounts are the ServiceAccounts of members, whose objects may be unknown.
 	accounts *incremental.Relation[types.NamespacedName, model.Origin]
 	// selectors are the Services by what they select.
@@ -45,6 +48,14 @@ type rules struct {
 
 	httpGroups *incremental.Relation[types.NamespacedName, *httpGroup]
 	tcpRoutes  *incremental.Relation[types.NamespacedName, *tcpRoute]
+	// grants are the permissions to call an account, retries those of the clients of a Service.
+	grants  *incremental.Relation[types.NamespacedName, grant]
+	retries *incremental.Relation[types.NamespacedName, *retry]
+	// clientRoutes are the routes of a Service for client groups, clientGroups the groups of an account, and restrictions
+	// the ports of a Service of which clients may call some of the pods only.
+	clientRoutes *incremental.Relation[types.NamespacedName, *clientRoutes]
+	clientGroups *incremental.Relation[types.NamespacedName, string]
+	restrictions *incremental.Relation[types.NamespacedName, restriction]
 	// splits are the TrafficSplits of a Service.
 	splits *incremental.Relation[types.NamespacedName, *trafficSplit]
 
@@ -64,6 +75,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r := &rules{dialect: d, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
 	r.addRelations(g)
 	r.addMeshConfig(g, objects)
+	r.addRootCertificates(g, objects)
 	r.addMeshes(g)
 	r.addServices(g, objects)
 	r.addPods(g, objects)
@@ -75,6 +87,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addEgress(g, objects)
 	r.addUpstreamSettings(g, objects)
 	r.addRetries(g, objects)
+	r.addClientRoutes(g, objects)
 }
 
 func (r *rules) addRelations(g *incremental.Graph) {
@@ -86,8 +99,10 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.settings = incremental.NewRelation[allKey](g, "mesh settings", func(a, b meshSettings) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b meshSettings) bool {
-		return a.permissive == b.permissive && a.egress == b.egress && a.origin.Equal(b.origin)
+		return a.permissive == b.permissive && a.egress == b.egress && a.rootCertificates == b.rootCertificates &&
+			a.origin.Equal(b.origin)
 	})
+	r.activeRoots = incremental.NewRelation[allKey](g, "active root certificates", byAge, model.Origin.Equal)
 	r.accounts = incremental.NewRelation[types.NamespacedName](g, "accounts", byAge, model.Origin.Equal)
 	r.selectors = incremental.NewRelation[selectorIndex](g, "selecting services", func(a, b selectingService) int {
 		return a.origin.CompareAge(b.origin)
@@ -104,6 +119,17 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.splits = incremental.NewRelation[types.NamespacedName](g, "traffic splits", func(a, b *trafficSplit) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b *trafficSplit) bool { return reflect.DeepEqual(a, b) })
+	r.grants = incremental.NewRelation[types.NamespacedName](g, "grants", grant.compare,
+		func(a, b grant) bool { return a.compare(b) == 0 })
+	r.retries = incremental.NewRelation[types.NamespacedName](g, "retries of clients", func(a, b *retry) int {
+		return cmp.Or(a.origin.CompareAge(b.origin), compareNames(a.client, b.client))
+	}, func(a, b *retry) bool { return reflect.DeepEqual(a, b) })
+	r.clientRoutes = incremental.NewRelation[types.NamespacedName](g, "routes of client groups",
+		func(a, b *clientRoutes) int { return strings.Compare(a.name, b.name) },
+		func(a, b *clientRoutes) bool { return reflect.DeepEqual(a, b) })
+	r.clientGroups = incremental.NewRelation[types.NamespacedName](g, "client groups", strings.Compare, equalText)
+	r.restrictions = incremental.NewRelation[types.NamespacedName](g, "restricted ports", restriction.compare,
+		func(a, b restriction) bool { return a.compare(b) == 0 })
 	for name, into := range map[string]**incremental.Relation[types.NamespacedName, *upstreamSetting]{
 		"upstream settings of services": &r.upstreams, "upstream settings": &r.upstreamSettings,
 	} {

@@ -81,12 +81,10 @@ func (r *rules) addServices(g *incremental.Graph, objects *store.Objects) {
 	}, (*selectorRule).evaluate)
 	rule = incremental.NewRule(g, "Service")
 	incremental.Each(rule, services, &serviceRule{
-		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
-		identities: incremental.Reads(rule, r.identities), targetPorts: incremental.Reads(rule, r.targetPorts),
-		upstreams:  incremental.Reads(rule, r.upstreams),
-		shortNames: incremental.Reads(rule, r.shortNames), splits: incremental.Reads(rule, r.splits),
-		clusterServices: incremental.Reads(rule, services),
-		services:        r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
+		membership: r.readsMembership(rule), wayReader: r.readsWays(rule, objects), trustDomain: r.dialect.trustDomain(),
+		upstreams: incremental.Reads(rule, r.upstreams), shortNames: incremental.Reads(rule, r.shortNames),
+		clientRoutes: incremental.Reads(rule, r.clientRoutes), restrictions: incremental.Reads(rule, r.restrictions),
+		services: r.out.EmitsServices(rule), routers: r.out.EmitsRouters(rule),
 		destinations: r.out.EmitsDestinations(rule), members: incremental.Emits(rule, r.out.Members),
 		findings: r.out.EmitsFindings(rule),
 	}, (*serviceRule).evaluate)
@@ -137,19 +135,17 @@ func portsOf(s *corev1.Service) []servicePort {
 // serviceRule emits the services of members.
 type serviceRule struct {
 	membership
-	trustDomain string
-	identities  *incremental.Reader[types.NamespacedName, string]
-	targetPorts *incremental.Reader[types.NamespacedName, namedTarget]
-	shortNames  *incremental.Reader[model.Key, string]
-	splits      *incremental.Reader[types.NamespacedName, *trafficSplit]
-	upstreams   *incremental.Reader[types.NamespacedName, *upstreamSetting]
-	// clusterServices are the backends of splits.
-	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
-	services        store.Output[model.Key, model.Service]
-	routers         store.Output[model.Key, model.Router]
-	destinations    store.Output[model.Key, model.Destination]
-	members         *incremental.Emitter[model.ObjectRef, string]
-	findings        store.Output[model.ObjectRef, model.Finding]
+	wayReader
+	trustDomain  string
+	shortNames   *incremental.Reader[model.Key, string]
+	upstreams    *incremental.Reader[types.NamespacedName, *upstreamSetting]
+	clientRoutes *incremental.Reader[types.NamespacedName, *clientRoutes]
+	restrictions *incremental.Reader[types.NamespacedName, restriction]
+	services     store.Output[model.Key, model.Service]
+	routers      store.Output[model.Key, model.Router]
+	destinations store.Output[model.Key, model.Destination]
+	members      *incremental.Emitter[model.ObjectRef, string]
+	findings     store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service) {
@@ -173,41 +169,46 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 	if namespaces := r.shortNames.Read(model.Key{Mesh: mesh, Name: name.Name}); len(namespaces) == 1 {
 		service.Aliases = append(service.Aliases, name.Name)
 	}
-	router := model.Router{Key: model.Key{Mesh: mesh, Name: name.String()}, Origin: at}
-	tls := r.clientTLS(name)
+	r.emitDestinations(name, s, mesh, at)
+	r.routers.Emit(r.router(model.Key{Mesh: mesh, Name: name.String()}, name, s, nil))
+	for _, clients := range r.clientRoutes.Read(name) {
+		r.routers.Emit(r.router(model.Key{Mesh: mesh, Name: clients.name}, name, s, clients))
+		service.Variants = append(service.Variants, model.ServiceVariant{ClientGroup: clients.name, Router: clients.name})
+	}
+	r.services.Emit(service)
+}
+
+// emitDestinations emits the destinations of the ports of a Service.
+func (r *serviceRule) emitDestinations(name types.NamespacedName, s *corev1.Service, mesh string, at model.Origin) {
+	tls := r.clientTLS(name.Namespace, r.identities.Read(name))
 	var limits *model.ConnectionLimits
 	if of, known := r.upstreams.ReadFirst(name); known {
 		limits = of.limits
 	}
+	restrictions := slices.CompactFunc(slices.Clone(r.restrictions.Read(name)), func(a, b restriction) bool {
+		return a.compare(b) == 0 // of two Services that lead to this one
+	})
 	for _, p := range portsOf(s) {
 		portAt := at.At(fmt.Sprintf("spec.ports[%d]", p.index))
-		router.Ports = append(router.Ports, model.RouterPort{Port: p.number, Protocol: p.protocol, Origin: portAt})
-		route := model.Route{
-			Name: fmt.Sprintf("%s:%d", name, p.number), Port: p.number, Protocol: p.protocol, Origin: portAt,
-		}
 		for _, d := range r.destinationsOf(name, p) {
 			if s.Spec.ClusterIP == corev1.ClusterIPNone {
-				d.Discovery.Service = key.Name
+				d.Discovery.Service = hostOf(name)
 			}
 			d.Mesh, d.TLS, d.Limits, d.Origin = mesh, tls, limits, portAt
 			r.destinations.Emit(d)
-			route.Action.Destinations = append(route.Action.Destinations,
-				model.WeightedDestination{Destination: d.Name, Weight: 1, Origin: portAt})
+			for _, only := range restrictions {
+				if only.port == p.number {
+					r.destinations.Emit(r.restricted(d, name.Namespace, only.accounts))
+				}
+			}
 		}
-		routes, whole := r.splitRoutes(name, p)
-		router.Routes = append(router.Routes, routes...)
-		if len(routes) > 0 {
+		if conditional, whole := r.splitsOn(name, p); len(conditional) > 0 || whole != nil {
 			r.destinations.Emit(model.Destination{
-				Key:      model.Key{Mesh: mesh, Name: fmt.Sprintf("%s:%d/nothing", name, p.number)},
+				Key:      model.Key{Mesh: mesh, Name: nothing(name, p)},
 				Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: noEndpoints}, Origin: portAt,
 			})
 		}
-		if !whole {
-			router.Routes = append(router.Routes, route)
-		}
 	}
-	r.services.Emit(service)
-	r.routers.Emit(router)
 }
 
 // hostOf is the name of a Service in the DNS of the cluster.
@@ -242,12 +243,11 @@ func (r *serviceRule) destinationsOf(name types.NamespacedName, p servicePort) [
 	return out
 }
 
-// clientTLS is how clients connect to the pods of a Service: with their own identities, and to the identities of its
-// pods only.
-func (r *serviceRule) clientTLS(name types.NamespacedName) *model.ClientTLS {
+// clientTLS is how clients connect to pods of accounts: with their own identities, and to these identities only.
+func (r *serviceRule) clientTLS(namespace string, accounts []string) *model.ClientTLS {
 	trust := meshTrust(r.trustDomain)
-	for _, account := range r.identities.Read(name) {
-		trust.Names = append(trust.Names, identityOf(r.trustDomain, types.NamespacedName{Namespace: name.Namespace, Name: account}).String())
+	for _, account := range accounts {
+		trust.Names = append(trust.Names, identityOf(r.trustDomain, types.NamespacedName{Namespace: namespace, Name: account}).String())
 	}
 	return &model.ClientTLS{Required: true, Validation: trust, Certificate: &model.Certificate{Secret: trust.TrustSecret}}
 }

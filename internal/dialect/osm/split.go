@@ -137,52 +137,58 @@ func groupOf(reference *string) string {
 	return group
 }
 
-// splitRoutes returns the routes of the TrafficSplits of a Service on a port. whole is true if they take all of its
-// traffic.
-func (r *serviceRule) splitRoutes(name types.NamespacedName, p servicePort) (routes []model.Route, whole bool) {
-	var unconditional *trafficSplit
-	for _, s := range r.splits.Read(name) {
-		switch {
-		case !s.conditional && unconditional == nil:
-			unconditional = s
-		case s.conditional && p.protocol.Requests():
-			for _, m := range s.matches {
-				route := r.splitRoute(name, p, s, fmt.Sprintf("%s/%d", s.origin.Object().Name, len(routes)))
-				route.Match = m
-				routes = append(routes, route)
-			}
+// splitRoutes returns the routes of the TrafficSplits of a Service on a port, for clients; nil means those without
+// routes of their own. whole is true if they take all of its traffic.
+func (r *serviceRule) splitRoutes(name types.NamespacedName, p servicePort,
+	clients *clientRoutes) (routes []model.Route, whole bool) {
+	conditional, all := r.splitsOn(name, p)
+	for _, s := range conditional {
+		for _, m := range s.matches {
+			route := r.splitRoute(name, p, s, clients)
+			route.Name, route.Match = fmt.Sprintf("%s/%d", route.Name, len(routes)), m
+			routes = append(routes, route)
 		}
 	}
-	if unconditional == nil {
+	if all == nil {
 		return routes, false
 	}
-	return append(routes, r.splitRoute(name, p, unconditional, unconditional.origin.Object().Name)), true
+	return append(routes, r.splitRoute(name, p, all, clients)), true
 }
 
-// splitRoute returns the route to the backends. If none has a weight, it leads to a destination without endpoints.
-func (r *serviceRule) splitRoute(name types.NamespacedName, p servicePort, s *trafficSplit, route string) model.Route {
+// splitRoute returns the route to the backends that clients may call, or to all if they may call none. If none has a
+// weight, it leads to a destination without endpoints.
+func (r *serviceRule) splitRoute(name types.NamespacedName, p servicePort, s *trafficSplit,
+	clients *clientRoutes) model.Route {
 	out := model.Route{
-		Name: route, Port: p.number, Protocol: p.protocol, Origin: s.origin,
+		Name: s.origin.Object().Name, Port: p.number, Protocol: p.protocol, Origin: s.origin,
 	}
+	denied := false
 	for _, b := range s.backends {
 		backend, exists := r.clusterServices.ReadFirst(b.service)
 		if !exists || b.weight == 0 {
 			continue
 		}
 		port, found := backendPort(portsOf(backend), p)
-		if !found {
+		if !found && clients == nil {
 			r.findings.Emit(model.NewFinding(b.origin, model.CodeReferenceNotFound,
 				fmt.Sprintf("Service %s has no port %d, and not one port only; it gets nothing", b.service, p.number)))
+		}
+		if !found {
 			continue
 		}
-		for _, d := range r.destinationsOf(b.service, port) {
+		permitted := clients.restrict(leg{p.number, b.service}, r.destinationsOf(b.service, port))
+		denied = denied || len(permitted) == 0
+		for _, d := range permitted {
 			out.Action.Destinations = append(out.Action.Destinations,
 				model.WeightedDestination{Destination: d.Name, Weight: b.weight, Origin: b.origin})
 		}
 	}
-	if len(out.Action.Destinations) == 0 {
-		nothing := fmt.Sprintf("%s:%d/nothing", name, p.number)
-		out.Action.Destinations = []model.WeightedDestination{{Destination: nothing, Weight: 1, Origin: s.origin}}
+	switch {
+	case len(out.Action.Destinations) > 0:
+	case denied:
+		return r.splitRoute(name, p, s, nil)
+	default:
+		out.Action.Destinations = []model.WeightedDestination{{Destination: nothing(name, p), Weight: 1, Origin: s.origin}}
 	}
 	return out
 }

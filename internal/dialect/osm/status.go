@@ -30,7 +30,7 @@ const (
 // StatusKinds returns an empty object of each kind with a status.
 func (Dialect) StatusKinds() []client.Object {
 	return []client.Object{
-		&config.MeshConfig{}, &access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
+		&config.MeshConfig{}, &config.MeshRootCertificate{}, &access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
 	}
 }
@@ -70,6 +70,10 @@ func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Objec
 func withOwnStatus(object client.Object) (client.Object, *status.Status) {
 	switch o := object.(type) {
 	case *config.MeshConfig:
+		out := *o
+		out.Status = *o.Status.DeepCopy()
+		return &out, &out.Status
+	case *config.MeshRootCertificate:
 		out := *o
 		out.Status = *o.Status.DeepCopy()
 		return &out, &out.Status

@@ -28,7 +28,7 @@ func (r *rules) addTrafficTargets(g *incremental.Graph, objects *store.Objects) 
 		policyRule: r.readsPolicies(rule), trustDomain: r.dialect.trustDomain(),
 		httpGroups: incremental.Reads(rule, r.httpGroups), tcpRoutes: incremental.Reads(rule, r.tcpRoutes),
 		policies: r.out.EmitsAuthorizationPolicies(rule), listened: incremental.Reads(rule, r.listened),
-		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)),
+		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)), grants: incremental.Emits(rule, r.grants),
 	}, (*targetRule).evaluate)
 }
 
@@ -41,6 +41,7 @@ type targetRule struct {
 	listened    *incremental.Reader[types.NamespacedName, portUse]
 	services    *incremental.Reader[types.NamespacedName, *corev1.Service]
 	policies    store.Output[model.Key, model.AuthorizationPolicy]
+	grants      *incremental.Emitter[types.NamespacedName, grant]
 }
 
 func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTarget) {
@@ -65,10 +66,12 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 	policy := model.AuthorizationPolicy{
 		Key: model.Key{Mesh: mesh, Name: name.String()}, Workload: destination.String(), Origin: at,
 	}
+	var sources []types.NamespacedName
 	for i, s := range o.Spec.Sources {
 		source, valid := r.account(at, fmt.Sprintf("spec.sources[%d]", i), s.Kind, s.Name, s.Namespace)
 		if valid {
 			policy.Sources = append(policy.Sources, identityOf(r.trustDomain, source))
+			sources = append(sources, source)
 		}
 	}
 	if len(o.Spec.Sources) == 0 {
@@ -80,11 +83,20 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 	if len(allowed.matches) > 0 {
 		requests := policy
 		requests.Matches, requests.Ports = allowed.matches, only
-		r.policies.Emit(requests)
+		r.emit(requests, destination, sources)
 	}
 	if allowed.restrict(only); allowed.streams {
 		policy.Streams, policy.Ports = true, allowed.ports
-		r.policies.Emit(policy)
+		r.emit(policy, destination, sources)
+	}
+}
+
+// emit emits a policy that allows sources to call a destination.
+func (r *targetRule) emit(policy model.AuthorizationPolicy, destination types.NamespacedName,
+	sources []types.NamespacedName) {
+	r.policies.Emit(policy)
+	for _, source := range sources {
+		r.grants.Emit(destination, grant{source, policy.Streams, policy.Ports})
 	}
 }
 

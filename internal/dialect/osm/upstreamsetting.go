@@ -128,7 +128,10 @@ func (r *upstreamRule) limits(at model.Origin, s *policy.ConnectionSettings) *mo
 		number(".http.maxPendingRequests", http.MaxPendingRequests, &out.MaxPending)
 		number(".http.maxRetries", http.MaxRetries, &out.MaxRetries)
 		number(".http.maxRequestsPerConnection", http.MaxRequestsPerConnection, &out.MaxRequestsPerConnection)
-		r.unknown(at, path+".http.circuitBreaking", http.CircuitBreaking)
+		if http.CircuitBreaking != nil {
+			r.report(at, path+".http.circuitBreaking", model.CodeNotSupported,
+				"has no effect: no sidecar driver of this program has the circuit breaker of osm-edge")
+		}
 	}
 	if reflect.DeepEqual(out, model.ConnectionLimits{}) {
 		return nil

@@ -19,6 +19,9 @@ import (
 // hostSelectionAttempts limits how often a retry selects a host that it has not tried.
 const hostSelectionAttempts = 5
 
+// maxBackoff is the longest time before a retry, as a multiple of that before the first.
+const maxBackoff = 10
+
 // retryOn maps retry conditions to Envoy's retry_on values.
 var retryOn = map[model.RetryCondition]string{
 	model.RetryConnectFailure:        "connect-failure",
@@ -179,6 +182,11 @@ func retryPolicy(p model.Retry) *routev3.RetryPolicy {
 	policy.RetryOn = strings.Join(causes, ",")
 	if p.PerTry > 0 {
 		policy.PerTryTimeout = duration(p.PerTry)
+	}
+	if p.Backoff > 0 {
+		policy.RetryBackOff = &routev3.RetryPolicy_RetryBackOff{
+			BaseInterval: duration(p.Backoff), MaxInterval: duration(maxBackoff * p.Backoff),
+		}
 	}
 	if p.AvoidPreviousHosts {
 		policy.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{

@@ -8,7 +8,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"egress.Allow": true, "egress.Deny": true, "egress.names": true,
 		"egress.addresses": true, "egress.serverNames": true, "egress.ports": true,
 		"listener.timeout": true, "route.timeout": true, "route.weights": true,
-		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
+		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true, "route.retry.backoff": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
 		"route.redirect": true, "route.clients": true, "listener.services": true, "listener.tls.hosts": true, "gateway.trustedHops": true,
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,

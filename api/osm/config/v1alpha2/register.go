@@ -16,7 +16,7 @@ var AddToScheme = schemeBuilder.AddToScheme
 
 func addKinds(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
-		&MeshConfig{}, &MeshConfigList{},
+		&MeshConfig{}, &MeshConfigList{}, &MeshRootCertificate{}, &MeshRootCertificateList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -133,7 +133,9 @@ type HTTPHeaders struct {
 
 // UpstreamTrafficSettingSpec is the desired state of an UpstreamTrafficSetting.
 type UpstreamTrafficSettingSpec struct {
-	// Host is the complete name of a Service of the namespace, or the host of an Egress that refers to the object.
+	// Host is the complete name of a Service of the namespace, or the host of an Egress that refers to the object. A name
+	// without a dot is refused, as in Open Service Mesh.
+	// +kubebuilder:validation:Pattern=`\.`
 	Host string `json:"host"`
 	// ConnectionSettings limit what the sidecar of a client opens at the same time.
 	// +optional

@@ -1,0 +1,53 @@
+package model
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// ServiceVariant is the router of a service for the workloads of a client group, in place of the router of the service.
+// It has the same ports.
+type ServiceVariant struct {
+	ClientGroup string `json:"clientGroup"`
+	Router      string `json:"router"`
+}
+
+// reachableVariant is what a service is for a client group.
+type reachableVariant struct {
+	group string
+	*ReachableService
+}
+
+// of returns what the service is for workloads of client groups: its first variant for one of them, else itself.
+func (s *ReachableService) of(groups []string) *ReachableService {
+	for _, v := range s.variants {
+		if slices.Contains(groups, v.group) {
+			return v.ReachableService
+		}
+	}
+	return s
+}
+
+// Takes reports whether an endpoint of the group or the workload of the destination gets traffic.
+func (d *Destination) Takes(e *Endpoint) bool { return e.Ready && d.includes(e) }
+
+// includes reports whether the identity of an endpoint is one of those that the destination is restricted to.
+func (d *Destination) includes(e *Endpoint) bool {
+	return len(d.Discovery.Identities) == 0 || slices.Contains(d.Discovery.Identities, e.Identity)
+}
+
+// equalExceptVariants reports whether both are equal for clients without a variant.
+func (s *Service) equalExceptVariants(o *Service) bool {
+	a, b := *s, *o
+	a.Variants, b.Variants = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+func identityNames(all []Identity) string {
+	names := make([]string, len(all))
+	for i, id := range all {
+		names[i] = id.String()
+	}
+	return strings.Join(names, ", ")
+}
