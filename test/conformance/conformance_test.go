@@ -126,20 +126,9 @@ func TestRendering(t *testing.T) {
 
 // TestEnvoy checks that Envoy behaves as the interpreter decides.
 func TestEnvoy(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("creating namespaces requires root")
-	}
-	binary, err := FindEnvoy("../..")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip(err)
-	}
-	if binary, err = filepath.Abs(binary); err != nil {
-		t.Fatal(err)
-	}
+	binaries := envoyFolder(t)
 	for _, version := range []string{"envoy", oldestEnvoy} {
-		path := filepath.Join(filepath.Dir(binary), version)
+		path := filepath.Join(binaries, version)
 		if _, err := os.Stat(path); err != nil && os.Getenv("CI") != "" {
 			t.Fatal(err)
 		} else if err != nil {
