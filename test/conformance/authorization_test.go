@@ -148,7 +148,8 @@ func authorizationLines(permissive bool) string {
 // authorizationWays are the requests of a client to a Service with pods of both accounts, and to a TrafficSplit.
 func authorizationWays(client, kind string, rules [2]string, permissive bool) string {
 	may := func(rules string) bool {
-		return slices.ContainsFunc(strings.Fields(rules), func(rule string) bool { return (rule == "tcp") == (kind == "tcp") })
+		ofKind := func(rule string) bool { return (rule == "tcp") == (kind == "tcp") }
+		return slices.ContainsFunc(strings.Fields(rules), ofKind)
 	}
 	blue, green := may(rules[0]), may(rules[1])
 	port, web, apex := 80, "GET http://web.shop/", "GET http://apex.shop/"

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
-	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -109,7 +108,7 @@ func resolvePod(s *engine.State, from lookup.Workload, host, namespace string) (
 		for _, address := range e.Addresses {
 			if e.Instance.Name == name && slices.Contains(service.Pods, model.ServicePod{Address: address, Workload: e.Workload.Name}) {
 				text := fmt.Sprintf("%s has the address %s of pod %s/%s", host, address, e.Instance.Namespace, name)
-				if manifest.Assumed(address) {
+				if len(names.Known([]netip.Addr{address})) == 0 {
 					text = fmt.Sprintf("%s is the name of pod %s/%s", host, e.Instance.Namespace, name)
 				}
 				return resolution{address: address, step: model.Step{Text: text, Origin: service.Origin}}, true

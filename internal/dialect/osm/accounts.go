@@ -27,7 +27,8 @@ func (r *rules) addAccounts(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, r.accounts, &accountRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		settings: incremental.Reads(rule, r.settings), listened: incremental.Reads(rule, r.listened),
-		clientGroups: incremental.Reads(rule, r.clientGroups), egress: incremental.Reads(rule, r.egress), upstreams: incremental.Reads(rule, r.upstreams),
+		clientGroups: incremental.Reads(rule, r.clientGroups), egress: incremental.Reads(rule, r.egress),
+		upstreams: incremental.Reads(rule, r.upstreams),
 		workloads: r.out.EmitsWorkloads(rule), policies: r.out.EmitsAuthorizationPolicies(rule),
 		members: incremental.Emits(rule, r.out.Members), findings: r.out.EmitsFindings(rule),
 	}, (*accountRule).evaluate)

@@ -88,7 +88,8 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 // Kinds returns an empty object of each kind that the rules read.
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{
-		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{}, &config.MeshRootCertificate{},
+		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{},
+		&config.MeshRootCertificate{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&discoveryv1.EndpointSlice{}, &policy.Egress{}, &policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
 		&policy.Retry{},

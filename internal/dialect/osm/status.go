@@ -30,7 +30,8 @@ const (
 // StatusKinds returns an empty object of each kind with a status.
 func (Dialect) StatusKinds() []client.Object {
 	return []client.Object{
-		&config.MeshConfig{}, &config.MeshRootCertificate{}, &access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
+		&config.MeshConfig{}, &config.MeshRootCertificate{},
+		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
 	}
 }

@@ -37,7 +37,8 @@ func (r *rules) readsWays(rule *incremental.Rule, objects *store.Objects) wayRea
 
 // splitsOn returns the TrafficSplits of a Service for a port: those of the requests of matches, and the one that takes
 // everything else, which is nil if there is none.
-func (r *wayReader) splitsOn(name types.NamespacedName, p servicePort) (conditional []*trafficSplit, whole *trafficSplit) {
+func (r *wayReader) splitsOn(name types.NamespacedName,
+	p servicePort) (conditional []*trafficSplit, whole *trafficSplit) {
 	for _, s := range r.splits.Read(name) {
 		switch {
 		case !s.conditional && whole == nil:
