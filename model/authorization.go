@@ -39,6 +39,18 @@ func (a AuthorizationPolicy) Compare(o AuthorizationPolicy) int {
 		cmp.Compare(kind(a.Streams), kind(o.Streams)))
 }
 
+// Who describes the clients that the policy allows, and what: requests or connections.
+func (a *AuthorizationPolicy) Who() string {
+	who := "everyone"
+	switch {
+	case a.Ingress != nil:
+		who = a.Ingress.String()
+	case !a.Everyone:
+		who = identityNames(a.Sources)
+	}
+	return kindOf(a.Streams) + " of " + who
+}
+
 // AppliesTo reports whether the policy is about connections or requests of a listener.
 func (a *AuthorizationPolicy) AppliesTo(l Listener) bool {
 	return a.Streams != l.Protocol.Requests() && (len(a.Ports) == 0 || slices.Contains(a.Ports, l.Port))

@@ -206,6 +206,9 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 		d.Outcome = Forwarded
 		d.ForwardChain, d.ReverseChain = r.Action.ForwardChain, r.Action.ReverseChain
 		d.Retry, d.Timeouts = r.Action.Retry, r.Action.Timeouts
+		if by := d.Retry.Origin; by.Object() != (ObjectRef{}) {
+			d.step(by, "failed requests are retried")
+		}
 		for _, t := range r.Action.Destinations {
 			if t.Weight > 0 {
 				d.Targets = append(d.Targets, t)

@@ -140,6 +140,8 @@ type Retry struct {
 	Backoff Duration `json:"backoff,omitzero"`
 	// AvoidPreviousHosts prefers endpoints that this request has not used yet.
 	AvoidPreviousHosts bool `json:"avoidPreviousHosts,omitempty"`
+	// Origin is set if another object than that of the route defines the retries.
+	Origin Origin `json:"origin,omitzero"`
 }
 
 // RetryCondition is a kind of failure that can be retried.

@@ -3,6 +3,7 @@ package describe
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,25 @@ func OfObject(s *engine.State, o client.Object) Object {
 	m := s.Index.Model
 	for _, w := range m.Workloads {
 		item(w.Mesh, "workload", w.Name, w.Origin)
+		for _, b := range w.External {
+			item(w.Mesh, "external", w.Name+" → "+b.Service, w.BackendOrigin(b))
+		}
+		for _, rule := range w.EgressRules {
+			item(w.Mesh, "egress", fmt.Sprintf("%s → %s on port %d", w.Name, &rule, rule.Port), rule.Origin)
+		}
+		for _, l := range w.Listeners {
+			for _, rate := range l.RequestRates {
+				item(w.Mesh, "rate limit", fmt.Sprintf("%s:%d %s", w.Name, l.Port, rate.Limit), rate.Origin)
+			}
+		}
+	}
+	for _, a := range m.AuthorizationPolicies {
+		item(a.Mesh, "policy", a.Who()+" → "+a.Workload, a.Origin)
+	}
+	for _, d := range m.Destinations {
+		if d.Limits != nil {
+			item(d.Mesh, "limits", fmt.Sprintf("%s %s", d.Name, d.Limits), d.Limits.Origin)
+		}
 	}
 	for _, v := range m.Services {
 		item(v.Mesh, "service", v.Name, v.Origin)
@@ -63,6 +83,7 @@ func OfObject(s *engine.State, o client.Object) Object {
 		item(r.Mesh, "router", r.Name, r.Origin)
 		for _, route := range r.Routes {
 			item(r.Mesh, "route", r.Name+" "+route.Name, route.Origin)
+			item(r.Mesh, "retry", r.Name+" "+route.Name, route.Action.Retry.Origin)
 			if route.Origin.Object() == ref {
 				out.Routes = append(out.Routes, routeOf(s, r.Mesh, route))
 			}

@@ -124,12 +124,12 @@ func (r *clientRule) evaluate(name types.NamespacedName, all []*corev1.Service) 
 	for _, of := range r.retries.Read(name) {
 		if routes := routesOf(found, of.client); routes.retry == nil { // the oldest
 			routes.retry = &of.policy
-			routes.name += " retry=" + of.name.String()
+			routes.name += ", retry " + of.name.String()
 		}
 	}
 	emitted := map[string]bool{}
 	for client, of := range found {
-		of.name = name.String() + of.name
+		of.name = name.String() + ": " + strings.TrimPrefix(of.name, ", ")
 		r.clientGroups.Emit(client, of.name)
 		if !emitted[of.name] {
 			emitted[of.name] = true
@@ -198,9 +198,11 @@ func (r *clientRule) restrictWays(p servicePort, ways []way, may map[pods]bool, 
 			continue
 		}
 		of.permitted[leg{p.number, w.service}] = accounts
-		of.name += fmt.Sprintf(" %d=%s", p.number, restrictedName(w.service.Name, accounts))
-		if len(accounts) > 0 {
-			r.restrictions.Emit(w.service, restriction{w.port.number, accounts})
+		if len(accounts) == 0 {
+			of.name += fmt.Sprintf(", %d without %s", p.number, w.service.Name)
+			continue
 		}
+		of.name += fmt.Sprintf(", %d to %s", p.number, restrictedName(w.service.Name, accounts))
+		r.restrictions.Emit(w.service, restriction{w.port.number, accounts})
 	}
 }

@@ -95,7 +95,7 @@ func (r *retryRule) evaluate(name types.NamespacedName, all []*policy.Retry) {
 		}
 		done = append(done, destination)
 		of := out
-		of.origin = at.At(path)
+		of.origin, of.policy.Origin = at.At(path), at.At("spec.retryPolicy")
 		r.retries.Emit(destination, &of)
 	}
 }
