@@ -58,6 +58,8 @@ type PodOptions struct {
 	OutboundIPExclusions []string
 	// OutboundIPInclusions are the only destinations that are captured, but for the exclusions; empty means all.
 	OutboundIPInclusions []string
+	// AppOnPodIP makes the proxy connect to the application at the addresses of the pod, in place of loopback addresses.
+	AppOnPodIP bool
 	// IPv6 enables capture of IPv6.
 	IPv6 bool
 	// Resources override the resources of the sidecar container by name.

@@ -20,7 +20,7 @@ import (
 var settings = []string{
 	`true`, `{"enable": true, "address": "jaeger"}`, `"debug"`, `"example:1"`, `"24h"`, `7`,
 	`[{"sidecarName": "envoy", "sidecarImage": "example:1"}]`, `["10.0.0.0/8"]`, `[80]`, `{"limits": {"cpu": "1"}}`,
-	`{"enable": true}`, `false`, `[{"plugin": "p"}]`, `{"secret": {"name": "s"}}`,
+	`{"enable": true}`, `false`, `[{"plugin": "p"}]`, `{"secret": {"name": "s"}}`, `"PodIP"`,
 }
 
 func meshConfigWith(path, value string) *config.MeshConfig {

@@ -91,8 +91,8 @@ var sidecarKeys = []MeshConfigKey{
 	{Path: "sidecar.cipherSuites", Effect: "has no effect: sidecars use their own", severity: model.Warning},
 	{Path: "sidecar.ecdhCurves", Effect: "has no effect: sidecars use their own", severity: model.Warning},
 	{
-		Path: "sidecar.localProxyMode", fits: isOneOf(`""`, `"Localhost"`), severity: model.Warning,
-		Effect: "has no effect: sidecars connect to the application at 127.0.0.1",
+		Path: "sidecar.localProxyMode", set: readsOne(func(m *meshSpec) *string { return &m.localProxyMode }, "Localhost", modePodIP),
+		Effect: "where the sidecars of new pods connect to the application: at 127.0.0.1, or with `PodIP` at the address of the pod",
 	},
 	{Path: "sidecar.localDNSProxy", fits: isDisabled, Effect: fmt.Sprintf(inHelm, "osm.dns")},
 }

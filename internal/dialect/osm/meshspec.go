@@ -42,6 +42,7 @@ type meshSpec struct {
 	inboundPorts, outboundPorts  []int
 	outboundExclusions           []string
 	outboundInclusions           []string
+	localProxyMode               string
 	tracing                      *sidecar.Tracing
 	certificates                 duration // lifetime
 }

@@ -15,6 +15,9 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
+// modePodIP is the mode of applications that listen on the address of the pod.
+const modePodIP = "PodIP"
+
 // SettingsReads returns an empty MeshConfig.
 func (Dialect) SettingsReads() []client.Object { return []client.Object{&config.MeshConfig{}} }
 
@@ -70,6 +73,7 @@ func (Dialect) AddPodOptions(objects []client.Object, o *dialect.PodOptions) {
 	o.OutboundPortExclusions = joined(o.OutboundPortExclusions, m.outboundPorts)
 	o.OutboundIPExclusions = joined(o.OutboundIPExclusions, m.outboundExclusions)
 	o.OutboundIPInclusions = joined(o.OutboundIPInclusions, m.outboundInclusions)
+	o.AppOnPodIP = m.localProxyMode == modePodIP
 	o.Resources.Requests = withDefaults(o.Resources.Requests, m.resources.Requests)
 	o.Resources.Limits = withDefaults(o.Resources.Limits, m.resources.Limits)
 	if o.Proxy.Tracing == nil {

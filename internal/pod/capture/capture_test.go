@@ -119,6 +119,23 @@ func TestIncludedRanges(t *testing.T) {
 	expect(t, "excluded port", pod.dial("10.0.0.2:5432"), "outside")
 }
 
+// With addresses of the application, the proxy reaches it there, and its own ports on loopback addresses.
+func TestApplicationOnPodAddress(t *testing.T) {
+	pod, outside := newPodNetns(t)
+	says := func(what string) func(*net.TCPConn) string { return func(*net.TCPConn) string { return what } }
+	pod.serve("tcp4", "10.0.0.1:8090", says("app on the address of the pod"))
+	pod.serve("tcp4", "127.0.0.1:8090", says("loopback"))
+	pod.serve("tcp4", "127.0.0.1:9901", says("statistics"))
+	pod.serve("tcp6", "[fd00::1]:8090", says("app on the address of the pod"))
+	pod.apply(map[string]string{EnvAppIPs: "10.0.0.1,fd00::1", EnvProxyPorts: "9901,15020"})
+	expect(t, "the proxy", pod.dialAs(1337, 1337, "127.0.0.1:8090"), "app on the address of the pod")
+	expect(t, "the proxy, IPv6", pod.dialAs(1337, 1337, "[::1]:8090"), "app on the address of the pod")
+	expect(t, "the proxy to its own port", pod.dialAs(1337, 1337, "127.0.0.1:9901"), "statistics")
+	expect(t, "the application", pod.dialAs(65534, 65534, "127.0.0.1:8090"), "loopback")
+	expect(t, "the proxy to another host", pod.dialAs(1337, 1337, "10.0.0.2:7000"), "outside")
+	expect(t, "inbound", outside.dial("10.0.0.1:8080"), "ingress for 10.0.0.1:8080")
+}
+
 // TestPortsOfProxyRefuseConnections checks the connections that are not redirected: with IPv6 captured or not, and
 // without ports of the application.
 func TestPortsOfProxyRefuseConnections(t *testing.T) {

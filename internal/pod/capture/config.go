@@ -22,6 +22,8 @@ const (
 	EnvIncludedIPs  = "ANYMESH_CAPTURE_INCLUDED_IPS"   // the only ones that are captured, like those before; all
 	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; 22 in any case
 	EnvDNSPort      = "ANYMESH_CAPTURE_DNS_PORT"       // of the agent's DNS server; without it, DNS is not captured
+	EnvAppIPs       = "ANYMESH_CAPTURE_APP_IPS"        // where the application listens, in place of loopback addresses, comma separated; none
+	EnvProxyPorts   = "ANYMESH_CAPTURE_PROXY_PORTS"    // of the proxy on loopback addresses, comma separated; none
 	EnvIPv6         = "ANYMESH_CAPTURE_IPV6"           // 1, or 0 for IPv4 only; 1
 )
 
@@ -41,9 +43,13 @@ type Config struct {
 	// IncludedAddresses are the only outbound destinations that are captured, sorted, none within another. Empty means
 	// all. IgnoredAddresses within them are not captured.
 	IncludedAddresses []netip.Prefix
-	IPv6              bool
-	DNSPort           uint16         // 0 means that DNS is not captured
-	Nameservers       []netip.Prefix // to which DNS questions go, sorted
+	// AppAddresses are those of the application: connections of the proxy's user to loopback addresses go to the one of
+	// the family, except for ProxyPorts.
+	AppAddresses []netip.Prefix
+	ProxyPorts   []uint16 // sorted
+	IPv6         bool
+	DNSPort      uint16         // 0 means that DNS is not captured
+	Nameservers  []netip.Prefix // to which DNS questions go, sorted
 }
 
 // FromEnv reads the configuration from environment variables; lookup is os.LookupEnv. It joins all errors; each names
@@ -67,6 +73,7 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	c.IgnoredPorts = unique(append(r.ports(EnvIgnoredPorts), sshPort))
 	c.IgnoredAddresses = r.prefixes(EnvIgnoredIPs)
 	c.IncludedAddresses = r.prefixes(EnvIncludedIPs)
+	c.AppAddresses, c.ProxyPorts = r.prefixes(EnvAppIPs), r.ports(EnvProxyPorts)
 	c.IPv6 = r.flag(EnvIPv6, true)
 	if r.value(EnvDNSPort) != "" {
 		c.DNSPort = r.port(EnvDNSPort)

@@ -12,6 +12,9 @@
 //	          or group of the proxy, or to an ignored port
 //	          or address                                    → egress port of the proxy
 //
+//	outbound  TCP of the proxy's user to a loopback address,
+//	          if the application listens elsewhere          → address of the application
+//
 // Connections to the ports of the proxy that are not redirected are refused, from other hosts and from the pod.
 //
 // The refusals of the DNS port are dropped, so that applications repeat their questions while the agent restarts. The

@@ -158,6 +158,13 @@ func (r Rule) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 		return append(out, rejectExprs()...)
 	case r.Untracked:
 		return append(out, &expr.Notrack{})
+	case r.Address.IsValid():
+		family := uint32(unix.NFPROTO_IPV4)
+		if r.Address.Is6() {
+			family = unix.NFPROTO_IPV6
+		}
+		return append(out, &expr.Immediate{Register: register, Data: r.Address.AsSlice()},
+			&expr.NAT{Type: expr.NATTypeDestNAT, Family: family, RegAddrMin: register})
 	case r.Redirect == 0:
 		return append(out, &expr.Verdict{Kind: expr.VerdictReturn})
 	}

@@ -44,10 +44,11 @@ type Set struct {
 	Addresses []netip.Prefix
 }
 
-// Rule applies if all matches apply. It redirects to a local port, drops the packet, resets the connection, or exempts
-// the packet from connection tracking, or else accepts it unchanged.
+// Rule applies if all matches apply. It redirects to a local port or to an address, drops the packet, resets the
+// connection, or exempts the packet from connection tracking, or else accepts it unchanged.
 type Rule struct {
 	Matches   []Match
+	Address   netip.Addr
 	Redirect  uint16
 	Drop      bool
 	Reject    bool
@@ -124,6 +125,7 @@ func (c Config) table(family Family) Table {
 	if c.AllAppPorts {
 		t.Inbound = append(t.Inbound, Rule{Matches: []Match{{Kind: SourceNotLocal}, {Kind: TCP}}, Redirect: c.IngressPort})
 	}
+	c.addApplication(&t)
 	bypass := func(m Match) { t.Outbound = append(t.Outbound, Rule{Matches: []Match{m}}) }
 	if c.UID != nil {
 		bypass(Match{Kind: SocketUID, ID: *c.UID})
@@ -245,6 +247,8 @@ func writeChain(b *strings.Builder, family Family, name, kind string, rules []Ru
 			b.WriteString("reject with tcp reset\n")
 		case r.Untracked:
 			b.WriteString("notrack\n")
+		case r.Address.IsValid():
+			fmt.Fprintf(b, "dnat to %s\n", r.Address)
 		case r.Redirect == 0:
 			b.WriteString("return\n")
 		default:

@@ -51,10 +51,13 @@ func (w *Webhook) injectedCapture(pod *corev1.Pod, o dialect.PodOptions) bool {
 		return false
 	}
 	is := pod.Spec.InitContainers[at]
+	env := slices.DeleteFunc(slices.Clone(is.Env), func(e corev1.EnvVar) bool { // they do not change what is captured
+		return e.Name == captureAppIPs || e.Name == captureProxyPorts
+	})
 	return slices.ContainsFunc([]bool{true, false}, func(dns bool) bool {
 		want := captureInit(&sidecar.MeshConfig{}, w.PullPolicy, o, dns)
 		return slices.Equal(is.Command, want.Command) && len(is.Args) == 0 && is.RestartPolicy == nil &&
-			len(is.EnvFrom) == 0 && reflect.DeepEqual(is.Env, want.Env)
+			len(is.EnvFrom) == 0 && reflect.DeepEqual(env, want.Env)
 	})
 }
 

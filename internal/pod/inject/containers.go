@@ -75,6 +75,27 @@ func captureInit(c sidecar.Configurator, pull corev1.PullPolicy, o dialect.PodOp
 	}
 }
 
+// Environment variables of the capture container.
+const (
+	captureAppIPs     = "ANYMESH_CAPTURE_APP_IPS"
+	captureProxyPorts = "ANYMESH_CAPTURE_PROXY_PORTS"
+)
+
+// applicationOnPodIP makes the proxy connect to the application at the addresses of the pod, and to its own ports on
+// loopback addresses.
+func applicationOnPodIP(proxy corev1.Container) []corev1.EnvVar {
+	var own []int
+	for _, p := range proxy.Ports {
+		own = append(own, int(p.ContainerPort))
+	}
+	return []corev1.EnvVar{
+		{Name: captureAppIPs, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIPs"},
+		}},
+		{Name: captureProxyPorts, Value: joinInts(append(own, sidecar.DNSPort))},
+	}
+}
+
 // sidecarContainer returns the container of the driver as a native sidecar: it starts before the application, which
 // waits until it is ready, and stops after the application. Jobs complete. If namesPort is 0, the agent has no DNS
 // server.

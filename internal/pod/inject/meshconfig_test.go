@@ -139,3 +139,23 @@ func TestMeshConfigThatCannotApply(t *testing.T) {
 		})
 	}
 }
+
+// With the mode PodIP, the proxy connects to the application at the addresses of the pod, and to its own ports on
+// loopback addresses. A repeated injection takes the capture container for its own.
+func TestApplicationOnPodIP(t *testing.T) {
+	pod, _ := injectMember(t, meshConfig(t, "{sidecar: {localProxyMode: PodIP}}"))
+	at := slices.IndexFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == captureContainer })
+	got := map[string]corev1.EnvVar{}
+	for _, e := range pod.Spec.InitContainers[at].Env {
+		got[e.Name] = e
+	}
+	if from := got["ANYMESH_CAPTURE_APP_IPS"].ValueFrom; from == nil || from.FieldRef.FieldPath != "status.podIPs" {
+		t.Errorf("addresses of the application: %+v", from)
+	}
+	if ports := got["ANYMESH_CAPTURE_PROXY_PORTS"].Value; ports != "15020,15053" {
+		t.Errorf("ports of the proxy: %s", ports)
+	}
+	if bypass := pod.Annotations[sidecar.BypassAnnotation]; bypass != "" {
+		t.Errorf("bypass: %s", bypass)
+	}
+}

@@ -220,6 +220,9 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	proxy := sidecarContainer(c, o, w.SigningURL, probes, namesPort)
 	if !o.CNI && !hasContainer(pod, captureContainer) {
 		capture := captureInit(c.Configurator, c.ContainerPullPolicy, o, dns)
+		if o.AppOnPodIP {
+			capture.Env = append(capture.Env, applicationOnPodIP(proxy)...)
+		}
 		// Quotas of a namespace require requests or limits of each container. The pod does not need more: the init
 		// container ends before the proxy starts.
 		capture.Resources = *proxy.Resources.DeepCopy()
