@@ -68,7 +68,8 @@ type FieldMatch struct {
 // Action is applied to matching traffic: it goes to weighted destinations, or to the routes of a service, or the client
 // is redirected.
 type Action struct {
-	// Destinations share the traffic in proportion to their weights, which need not add up to 100.
+	// Destinations share the traffic in proportion to their weights, which need not add up to 100. Those of inbound routes
+	// have no workload.
 	Destinations []WeightedDestination `json:"destinations,omitempty"`
 	// Service applies the routes of a service, on a port of its router. Only inbound routes may set it (gateways).
 	Service *ServiceTarget `json:"service,omitempty"`

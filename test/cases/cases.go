@@ -25,6 +25,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/l7mp"
 	"anymesh.dev/anymesh/internal/dialect/osm"
 )
 
@@ -119,7 +120,7 @@ func Decode(text []byte) ([]client.Object, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		api.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.Install,
-		osm.Dialect{}.AddToScheme,
+		l7mp.Dialect{}.AddToScheme, osm.Dialect{}.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err

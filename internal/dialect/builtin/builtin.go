@@ -6,6 +6,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/dialect/gatewayapi"
 	"anymesh.dev/anymesh/internal/dialect/ingress"
+	"anymesh.dev/anymesh/internal/dialect/l7mp"
 	"anymesh.dev/anymesh/internal/dialect/osm"
 )
 
@@ -13,5 +14,6 @@ func init() {
 	dialect.Register(appmesh.Dialect{})
 	dialect.Register(gatewayapi.Dialect{})
 	dialect.Register(ingress.Dialect{})
+	dialect.Register(l7mp.Dialect{})
 	dialect.Register(osm.Dialect{})
 }

@@ -69,6 +69,9 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 		CircuitBreakers:               circuitBreakers(nil),
 		TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 	}
+	if d.Discovery.Kind == model.DiscoverStatic {
+		setAddresses(out, d)
+	}
 	setHealth(out, d)
 	setSendTimeout(out, d.SendTimeout)
 	setLimits(out, d)

@@ -26,7 +26,11 @@ func (r *renderer) gateway() {
 	clusters := map[string]bool{}
 	for _, in := range r.view.Inbound {
 		l := in.Listener
-		if l.Port == 0 || !l.Protocol.Requests() {
+		if l.Protocol == model.TCP && l.Router != "" {
+			r.streamListener(in)
+			continue
+		}
+		if l.Port == 0 || l.Protocol == model.WebSocket || !l.Protocol.Requests() {
 			continue // reported as unsupported features
 		}
 		manager := newGatewayConnectionManager(r.view.Workload)
@@ -148,6 +152,9 @@ func (r *renderer) inboundRoute(l model.Listener, route model.Route) *routev3.Ro
 	}
 	out := &routev3.Route{Name: route.Name, Match: routeMatch(match), StatPrefix: routeStats(route.Name)}
 	target := route.Action.Service
+	if target == nil && len(route.Action.Destinations) > 0 {
+		return r.toDestinations(out, route)
+	}
 	if target == nil {
 		out.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}}
 		return out

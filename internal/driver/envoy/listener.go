@@ -130,6 +130,11 @@ func httpFilter(manager *hcmv3.HttpConnectionManager) *listenerv3.Filter {
 // tcpProxy forwards a stream to one cluster, or to several by weight. Idle 0 disables the idle timeout.
 func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration,
 	log *model.AccessLog) *listenerv3.Filter {
+	return tcpFilter(newTCPProxy(statPrefix, cluster, weighted, idle, log))
+}
+
+func newTCPProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration,
+	log *model.AccessLog) *tcpproxyv3.TcpProxy {
 	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: duration(idle), AccessLog: accessLogs(log)}
 	proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster}
 	if len(weighted) > 0 {
@@ -140,6 +145,10 @@ func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.
 		}
 		proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_WeightedClusters{WeightedClusters: clusters}
 	}
+	return proxy
+}
+
+func tcpFilter(proxy *tcpproxyv3.TcpProxy) *listenerv3.Filter {
 	return &listenerv3.Filter{
 		Name:       "envoy.filters.network.tcp_proxy",
 		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typedConfig(proxy)},

@@ -26,7 +26,7 @@ var _ sidecar.OutboundRenderer = Driver{}
 
 // Render returns the listener, routes and clusters for inbound connections of a workload's sidecars.
 func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
-	r := renderer{driver: d, view: v}
+	r := renderer{driver: d, view: v, find: inboundDestination(v.Mesh)}
 	if v.Workload.Role == model.RoleGateway {
 		r.gateway()
 	} else {

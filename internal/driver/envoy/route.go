@@ -169,7 +169,9 @@ func retryPolicy(p model.Retry) *routev3.RetryPolicy {
 	}
 	var causes []string
 	for _, c := range p.Conditions {
-		causes = append(causes, retryOn[c])
+		if cause, supported := retryOn[c]; supported { // others are reported
+			causes = append(causes, cause)
+		}
 	}
 	policy := &routev3.RetryPolicy{NumRetries: wrapperspb.UInt32(p.Retries)}
 	for _, code := range p.StatusCodes {

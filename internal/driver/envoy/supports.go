@@ -24,7 +24,9 @@ func (Driver) Supports() map[model.Feature]bool {
 		supported[model.DestinationFeature(p)] = true
 		supported[model.HealthCheckFeature(p)] = true
 	}
-	for _, k := range []model.DiscoveryKind{model.DiscoverDNS, model.DiscoverDNSEndpoints, model.DiscoverInstances} {
+	for _, k := range []model.DiscoveryKind{
+		model.DiscoverDNS, model.DiscoverDNSEndpoints, model.DiscoverInstances, model.DiscoverStatic,
+	} {
 		supported[model.DiscoveryFeature(k)] = true
 	}
 	for _, k := range []model.MatchKind{

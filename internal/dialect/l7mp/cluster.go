@@ -1,0 +1,194 @@
+package l7mp
+
+import (
+	"fmt"
+
+	api "anymesh.dev/anymesh/api/l7mp/v1"
+	"anymesh.dev/anymesh/model"
+)
+
+// cluster is what proxies connect to: a Target, a VirtualService or a Service.
+type cluster struct {
+	// kind is the kind of the object.
+	kind string
+	transport
+	discovery model.Discovery
+	balance   model.Balance
+	// placed selects the pods whose proxies have it; nil means all.
+	placed *selector
+	// usable is false if the cluster has no effect. Findings say why.
+	usable bool
+	origin model.Origin
+}
+
+// destination returns the item of the model.
+func (c *cluster) destination(name string) model.Destination {
+	return model.Destination{
+		Key: model.Key{Mesh: mesh, Name: name}, Port: c.port, Protocol: c.protocol, Discovery: c.discovery,
+		Balance: c.balance, Origin: c.origin,
+	}
+}
+
+// selection is what a selector selects pods for.
+type selection struct {
+	*selector
+	// group is the group that the endpoints of the pods join.
+	group string
+	// listener is the VirtualService whose listener the proxies of the pods get; nil for none.
+	listener *listener
+	origin   model.Origin
+}
+
+// cluster reads the cluster of a Target, or one without a name. group names its endpoints. linked returns what clients
+// of a VirtualService connect to.
+func (p *parser) cluster(of *api.Cluster, link, group, path string,
+	linked func(reference) (*cluster, bool)) (*cluster, []selection) {
+	out := &cluster{kind: api.KindTarget, origin: p.at.At(path)}
+	if of == nil {
+		of = &api.Cluster{}
+	}
+	out.balance = p.balance(of.LoadBalancer, path+".loadbalancer")
+	if of.Options != nil {
+		p.notImplemented(path+".options", "options")
+	}
+	if link != "" {
+		p.link(out, of, link, path, linked)
+		return out, nil
+	}
+	if of.Spec == nil {
+		p.report(path+".spec", model.CodeInvalidField, "the protocol is missing")
+		return out, nil
+	}
+	var ok bool
+	if out.transport, ok = p.transport(of.Spec.Raw, path+".spec"); !ok {
+		return out, nil
+	}
+	if out.outer != "" {
+		p.report(path+".spec", model.CodeFieldNotImplemented, "clusters of JSONSocket are not implemented yet")
+		return out, nil
+	}
+	selections := p.endpoints(out, of.Endpoints, group, path)
+	return out, selections
+}
+
+// link sets the protocol, the port and the endpoints of a VirtualService.
+func (p *parser) link(out *cluster, of *api.Cluster, link, path string, linked func(reference) (*cluster, bool)) {
+	const field = "spec.linkedVirtualService"
+	if of.Spec != nil || len(of.Endpoints) > 0 {
+		p.report(path, model.CodeInvalidField, "spec and endpoints have no effect: they are those of %s", link)
+	}
+	ref, ok := p.reference(link, api.KindVirtualService, field)
+	if !ok {
+		return
+	}
+	to, known := linked(ref)
+	if !known {
+		p.report(field, model.CodeReferenceNotFound, "there is no VirtualService and no Service %s", ref.NamespacedName)
+		return
+	}
+	out.transport, out.discovery, out.usable = to.transport, to.discovery, to.usable
+	out.peer = model.Listener{}.Peer // that of the clients of the VirtualService
+	if !to.usable {
+		p.report(field, model.CodeReferenceNotFound, "%s is not served", to.origin.Object())
+	}
+}
+
+// endpoints sets the endpoints: addresses, or pods.
+func (p *parser) endpoints(out *cluster, all []api.Endpoint, group, path string) []selection {
+	var selections []selection
+	var addresses []model.StaticAddress
+	for i, e := range all {
+		at := fmt.Sprintf("%s.endpoints[%d]", path, i)
+		if e.Selector == nil {
+			if a, ok := p.address(out, e, at); ok {
+				addresses = append(addresses, a)
+			}
+			continue
+		}
+		if e.Weight != nil || e.Spec != nil && e.Spec.Weight != nil {
+			p.notImplemented(at+".weight", "the weight of selected pods")
+		}
+		selections = append(selections, selection{
+			selector: p.selector(e.Selector, p.namespace, at+".selector"), group: group, origin: p.at.At(at),
+		})
+	}
+	if out.protocol == model.Unix && out.socket != "" && len(all) == 0 {
+		addresses = []model.StaticAddress{{Socket: out.socket}}
+	}
+	switch {
+	case len(selections) > 0 && len(addresses) > 0:
+		p.report(path+".endpoints", model.CodeFieldNotImplemented,
+			"addresses beside selectors are not implemented yet, and have no effect")
+		fallthrough
+	case len(selections) > 0:
+		out.discovery = model.Discovery{Kind: model.DiscoverInstances, Group: group}
+	case len(addresses) > 0:
+		out.discovery = model.Discovery{Kind: model.DiscoverStatic, Addresses: addresses}
+	case len(all) == 0:
+		p.report(path+".endpoints", model.CodeInvalidField, "the cluster has no endpoint")
+		return nil
+	default:
+		return nil // each has a finding
+	}
+	out.usable = true
+	return selections
+}
+
+// address reads the address of an endpoint. A unix socket has its file in one of several fields.
+func (p *parser) address(of *cluster, e api.Endpoint, path string) (model.StaticAddress, bool) {
+	spec := e.Spec
+	if spec == nil {
+		p.report(path, model.CodeInvalidField, "has neither an address nor a selector")
+		return model.StaticAddress{}, false
+	}
+	if spec.Port != 0 {
+		p.report(path+".spec.port", model.CodeInvalidField, "has no effect: the port is %d, that of the cluster", of.port)
+	}
+	out := model.StaticAddress{}
+	weight := spec.Weight
+	if e.Weight != nil {
+		weight = e.Weight
+	}
+	if weight != nil {
+		out.Weight = uint32(max(*weight, 0))
+	}
+	if of.protocol != model.Unix {
+		if spec.Address == "" {
+			p.report(path+".spec.address", model.CodeInvalidField, "is missing")
+		}
+		out.Host = spec.Address
+		return out, spec.Address != ""
+	}
+	for _, file := range []string{of.socket, spec.Filename, spec.Address} {
+		if out.Socket != "" && file != "" && file != out.Socket {
+			p.report(path+".spec", model.CodeInvalidField, "names two different files: %s and %s", out.Socket, file)
+			return model.StaticAddress{}, false
+		}
+		if file != "" {
+			out.Socket = file
+		}
+	}
+	if out.Socket == "" {
+		p.report(path+".spec.filename", model.CodeInvalidField, "is missing")
+	}
+	return out, out.Socket != ""
+}
+
+// balance reads the load balancing.
+func (p *parser) balance(of *api.LoadBalancer, path string) model.Balance {
+	if of == nil {
+		return model.Balance{}
+	}
+	switch of.Policy {
+	case "", "None", "Trivial", "RoundRobin", "EqualRoundRobin":
+	case "ConsistentHash", "HashRing":
+		if of.Key != "" {
+			return model.Balance{Policy: model.ConsistentHash, HashKey: of.Key}
+		}
+		p.report(path+".key", model.CodeInvalidField, "is missing; connections are shared evenly")
+		return model.Balance{}
+	default:
+		p.notImplemented(path+".policy", "the policy "+of.Policy)
+	}
+	return model.Balance{}
+}

@@ -1,0 +1,157 @@
+package l7mp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// transport is the protocol of a listener or a cluster, with its parameters.
+type transport struct {
+	protocol model.Protocol
+	// port is 0 for unix sockets, whose file is socket; it may be empty for a cluster.
+	port   uint16
+	socket string
+	peer   netip.AddrPort
+	// outer is model.JSONSocket if that is spoken over the protocol; else empty.
+	outer model.Protocol
+}
+
+// network is TCP, UDP or Unix: two listeners of one network cannot have the same port.
+func (t transport) network() model.Protocol {
+	switch t.protocol {
+	case model.UDP, model.Unix:
+		return t.protocol
+	}
+	return model.TCP
+}
+
+// socketName is what only one listener of a pod can have.
+func (t transport) socketName() string {
+	if t.protocol == model.Unix {
+		return "the unix socket " + t.socket
+	}
+	return fmt.Sprintf("%s port %d", strings.ToUpper(string(t.network())), t.port)
+}
+
+// protocols are the protocols that are spoken with others, by lower-case names.
+var protocols = map[string]model.Protocol{
+	"http": model.HTTP, "websocket": model.WebSocket, "udp": model.UDP, "tcp": model.TCP,
+	"unixdomainsocket": model.Unix, "jsonsocket": model.JSONSocket,
+}
+
+// pseudoProtocols are those of clusters that connect to nothing. Sdtio is the spelling of the released schema.
+var pseudoProtocols = []string{
+	"l7mpcontroller", "stdio", "sdtio", "echo", "discard", "logger", "sync", "jsonencap", "jsondecap", "prometheus",
+	"metric",
+}
+
+// fields are the parameters of each protocol; true for those with an effect.
+var fields = map[model.Protocol]map[string]bool{
+	model.HTTP:       {"port": true, "path": false, "bind": false},
+	model.WebSocket:  {"port": true, "path": false, "bind": false},
+	model.UDP:        {"port": true, "connect": true, "address": false, "bind": false, "options": false},
+	model.TCP:        {"port": true, "bind": false, "address": false},
+	model.Unix:       {"filename": true},
+	model.JSONSocket: {"transport": true, "transport_spec": true, "header": false},
+}
+
+// transport reads the value of a field spec. It reports false for a value without effect, with a finding.
+func (p *parser) transport(raw []byte, path string) (transport, bool) {
+	object, ok := p.object(raw, path)
+	if !ok {
+		return transport{}, false
+	}
+	name, is := text(object["protocol"])
+	if is {
+		delete(object, "protocol")
+	} else {
+		keys := slices.Sorted(maps.Keys(object))
+		if len(keys) != 1 {
+			p.report(path, model.CodeInvalidField, "must have one key, the protocol; has %d", len(keys))
+			return transport{}, false
+		}
+		name, path = keys[0], path+"."+keys[0]
+		if object, ok = p.object(object[name], path); !ok {
+			return transport{}, false
+		}
+	}
+	protocol, known := protocols[strings.ToLower(name)]
+	switch {
+	case slices.Contains(pseudoProtocols, strings.ToLower(name)):
+		p.report(path, model.CodeFieldNotImplemented, "the protocol %s is not implemented yet", name)
+		return transport{}, false
+	case !known:
+		p.report(path, model.CodeInvalidField, "%q is not a protocol", name)
+		return transport{}, false
+	}
+	for _, f := range slices.Sorted(maps.Keys(object)) {
+		switch effect, is := fields[protocol][f]; {
+		case !is:
+			p.report(path+"."+f, model.CodeInvalidField, "the protocol %s has no parameter %s", name, f)
+		case !effect:
+			p.notImplemented(path+"."+f, f)
+		}
+	}
+	if protocol == model.JSONSocket {
+		return p.jsonSocket(object, path)
+	}
+	return p.socket(protocol, object, path)
+}
+
+// jsonSocket reads the protocol below JSONSocket.
+func (p *parser) jsonSocket(object map[string]json.RawMessage, path string) (transport, bool) {
+	for _, f := range []string{"transport", "transport_spec"} {
+		if raw := object[f]; raw != nil {
+			out, ok := p.transport(raw, path+"."+f)
+			out.outer = model.JSONSocket
+			return out, ok
+		}
+	}
+	p.report(path, model.CodeInvalidField, "transport is missing")
+	return transport{}, false
+}
+
+// address is an address and a port in JSON.
+type address struct {
+	Address string `json:"address"`
+	Port    uint16 `json:"port"`
+}
+
+// socket reads the parameters of a protocol that has a socket.
+func (p *parser) socket(protocol model.Protocol, object map[string]json.RawMessage, path string) (transport, bool) {
+	out := transport{protocol: protocol}
+	if raw := object["port"]; raw != nil {
+		if json.Unmarshal(raw, &out.port) != nil {
+			p.report(path+".port", model.CodeInvalidField, "%s is not a port from 1 to 65535", raw)
+			return transport{}, false
+		}
+	}
+	if protocol == model.Unix {
+		out.socket, _ = text(object["filename"])
+		return out, true
+	}
+	if out.port == 0 {
+		p.report(path+".port", model.CodeInvalidField, "must be a port from 1 to 65535")
+		return transport{}, false
+	}
+	if raw := object["connect"]; raw != nil {
+		var peer address
+		if !p.decode(raw, &peer, path+".connect") {
+			return transport{}, false
+		}
+		ip, err := netip.ParseAddr(peer.Address)
+		if err != nil || peer.Port == 0 {
+			p.report(path+".connect", model.CodeFieldNotImplemented,
+				"a remote end without an IP address or without a port is not implemented yet")
+			return transport{}, false
+		}
+		out.peer = netip.AddrPortFrom(ip, peer.Port)
+	}
+	return out, true
+}

@@ -1,0 +1,139 @@
+package l7mp
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	api "anymesh.dev/anymesh/api/l7mp/v1"
+	"anymesh.dev/anymesh/model"
+)
+
+// listener is the listener of a VirtualService. It does not depend on the rules, so that a change of them affects no
+// workload.
+type listener struct {
+	transport
+	name   types.NamespacedName
+	origin model.Origin
+}
+
+// virtualService is a VirtualService.
+type virtualService struct {
+	listener
+	rules []rule
+	// proxied is true if it has rules: its pods need a proxy.
+	proxied bool
+	// usable is false if the listener has no effect. Findings say why.
+	usable bool
+}
+
+// rule is a rule of a VirtualService.
+type rule struct {
+	name string
+	// matches are the alternatives of the match.
+	matches []model.Match
+	rewrite *model.Rewrite
+	// route is where connections go; nil for a route with a name, or one with an error.
+	route *route
+	// named is the name of a Route.
+	named  types.NamespacedName
+	origin model.Origin
+}
+
+// apiPort is the TCP port of the API of the proxy.
+const apiPort = 1234
+
+// virtualService reads a VirtualService, what its selector selects, and its clusters without a name.
+func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selection, []inlineCluster) {
+	out := &virtualService{listener: listener{name: nameOf(v), origin: p.at}}
+	out.transport, out.usable = p.transport(v.Spec.Listener.Spec.Raw, "spec.listener.spec")
+	if out.protocol == model.Unix && out.socket == "" {
+		p.report("spec.listener.spec", model.CodeInvalidField, "filename is missing")
+		out.usable = false
+	}
+	rules, path := v.Spec.Listener.Rules, "spec.listener.rules"
+	if len(rules) == 0 {
+		rules, path = v.Spec.Rules, "spec.rules"
+	}
+	p.options(v)
+	inline := &inlineClusters{prefix: "virtualservice/" + out.name.String()}
+	for i, r := range rules {
+		if one, ok := p.rule(r, out.protocol, fmt.Sprintf("%s[%d]", path, i), inline); ok {
+			one.name = fmt.Sprintf("rules[%d]", i)
+			out.rules = append(out.rules, one)
+		}
+	}
+	out.proxied = len(rules) > 0 || v.Spec.Listener.RulesRef != ""
+	if out.proxied && out.usable && out.network() == model.TCP && out.port == apiPort {
+		f := model.NewFinding(p.at.At("spec.listener.spec"), model.CodePortConflict, fmt.Sprintf(
+			"TCP port %d of %s is the port of the API of the proxy", apiPort, p.at.Object()))
+		f.Severity = model.Warning
+		p.findings = append(p.findings, f)
+	}
+	of := selection{group: groupOf(out.name), origin: p.at.At("spec.selector")}
+	if v.Spec.Selector == nil {
+		of.selector = p.selector(&api.Selector{MatchService: out.name.Name}, out.name.Namespace, "spec.selector")
+	} else {
+		of.selector = p.selector(v.Spec.Selector, out.name.Namespace, "spec.selector")
+	}
+	if out.proxied && out.usable {
+		of.listener = &out.listener
+	}
+	selections := append(inline.selections, of)
+	return out, selections, inline.clusters
+}
+
+// options reports the options without effect.
+func (p *parser) options(v *api.VirtualService) {
+	if v.Spec.Listener.RulesRef != "" {
+		p.notImplemented("spec.listener.rulesRef", "a list of rules with a name")
+	}
+	for path, o := range map[string]*api.ListenerOptions{
+		"spec.listener.options": v.Spec.Listener.Options, "spec.options": v.Spec.Options,
+	} {
+		if o != nil && o.Track != 0 {
+			p.notImplemented(path+".track", "track")
+		}
+		if o != nil && o.RemoveOrphanSessions {
+			p.notImplemented(path+".removeOrphanSessions", "removeOrphanSessions")
+		}
+	}
+}
+
+// rule reads a rule. It reports false for a rule that matches nothing.
+func (p *parser) rule(of api.Rule, protocol model.Protocol, path string, inline *inlineClusters) (rule, bool) {
+	out := rule{origin: p.at.At(path)}
+	var ok bool
+	if out.matches, ok = p.match(of.Match, protocol, path+".match"); !ok {
+		return rule{}, false
+	}
+	out.rewrite = p.rewrite(of.Action.Rewrite, protocol, path+".action.rewrite")
+	action := path + ".action"
+	switch a := of.Action; {
+	case a.Apply != "":
+		p.report(action+".apply", model.CodeFieldNotImplemented,
+			"lists of rules with a name are not implemented yet; connections that match are closed")
+	case a.RouteRef != "":
+		ref, ok := p.reference(a.RouteRef, api.KindRoute, action+".routeRef")
+		if ok {
+			out.named = ref.NamespacedName
+		}
+	case a.Route == nil:
+		p.report(action+".route", model.CodeInvalidField, "is missing; connections that match are closed")
+	default:
+		if name, is := text(a.Route.Raw); is {
+			if ref, ok := p.reference(name, api.KindRoute, action+".route"); ok {
+				out.named = ref.NamespacedName
+			}
+			break
+		}
+		var spec api.RouteSpec
+		if p.decode(a.Route.Raw, &spec, action+".route") {
+			out.route = p.route(&spec, action+".route", inline)
+		}
+	}
+	return out, true
+}
+
+// groupOf is the endpoint group of the pods of a VirtualService.
+func groupOf(name types.NamespacedName) string { return "virtualservice/" + name.String() }
