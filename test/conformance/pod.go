@@ -111,6 +111,12 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 			}
 			continue
 		}
+		if d.Discovery.Kind == model.DiscoverStatic {
+			if err := p.serveAddresses(ix, d); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		name := d.Discovery.Hostname + "." // without a search domain, a name without dots is absolute, too
 		for len(names[name]) < endpoints {
 			next = next.Next()
@@ -128,6 +134,20 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 		}
 	}
 	return names, nil
+}
+
+// serveAddresses starts servers for a destination with fixed addresses.
+func (p *pod) serveAddresses(ix *model.Index, d model.Destination) error {
+	for _, a := range d.Discovery.Addresses {
+		address, err := netip.ParseAddr(a.Host)
+		if err != nil {
+			return fmt.Errorf("%s: a case needs IP addresses: %w", d.Name, err)
+		}
+		if err := p.serveDestination(ix, netip.AddrPortFrom(address, d.Port), d.Name, d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serveDestination starts a server for a destination.
