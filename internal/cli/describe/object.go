@@ -89,6 +89,9 @@ func OfObject(s *engine.State, o client.Object) Object {
 			}
 		}
 	}
+	for _, d := range m.Destinations {
+		item(d.Mesh, "destination", d.Name, d.Origin)
+	}
 	for _, g := range m.ServiceGroups {
 		item(g.Mesh, "group", g.Name, g.Origin)
 		for _, b := range g.Members {

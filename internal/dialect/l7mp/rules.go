@@ -23,8 +23,8 @@ type rules struct {
 	out     *store.Model
 
 	services *incremental.Relation[types.NamespacedName, *corev1.Service]
-	// members are the objects of the dialect; the mesh exists if there is one.
-	members *incremental.Relation[allKey, model.Origin]
+	// members has an entry for each object of the dialect: the mesh exists if there is one.
+	members *incremental.Relation[allKey, struct{}]
 
 	virtualServices *incremental.Relation[types.NamespacedName, *virtualService]
 	routes          *incremental.Relation[types.NamespacedName, *route]
@@ -60,7 +60,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 func (r *rules) addRelations(g *incremental.Graph) {
 	none := func(_, _ struct{}) int { return 0 }
 	same := func(_, _ struct{}) bool { return true }
-	r.members = incremental.NewRelation[allKey](g, "members", model.Origin.CompareAge, model.Origin.Equal)
+	r.members = incremental.NewRelation[allKey](g, "members", none, same)
 	r.virtualServices = incremental.NewRelation[types.NamespacedName](g, "virtual services",
 		func(_, _ *virtualService) int { return 0 }, equal[*virtualService])
 	r.routes = incremental.NewRelation[types.NamespacedName](g, "routes",
@@ -111,21 +111,19 @@ func (r *rules) addObjects(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, r.members, &meshRule{r.dialect.trustDomain(), r.out.EmitsMeshes(rule)}, (*meshRule).evaluate)
 }
 
-// meshRule emits the mesh.
+// meshRule emits the mesh. No object defines it.
 type meshRule struct {
 	trustDomain string
 	meshes      store.Output[string, model.Mesh]
 }
 
-func (r *meshRule) evaluate(_ allKey, members []model.Origin) {
-	r.meshes.Emit(model.Mesh{
-		Name: mesh, TrustDomain: r.trustDomain, Egress: model.EgressAllow, Origin: members[0],
-	})
+func (r *meshRule) evaluate(_ allKey, _ []struct{}) {
+	r.meshes.Emit(model.Mesh{Name: mesh, TrustDomain: r.trustDomain, Egress: model.EgressAllow})
 }
 
 // objectRule is the common part of the rules that read objects.
 type objectRule struct {
-	members      *incremental.Emitter[allKey, model.Origin]
+	members      *incremental.Emitter[allKey, struct{}]
 	meshes       *incremental.Emitter[model.ObjectRef, string]
 	wishes       *incremental.Emitter[types.NamespacedName, wish]
 	selections   *incremental.Emitter[selectorIndex, *selection]
@@ -142,7 +140,7 @@ func (r *rules) readsObjects(rule *incremental.Rule) objectRule {
 
 // emit emits what the object of a parser is besides its kind.
 func (r *objectRule) emit(p *parser, selections []selection, inline []inlineCluster) {
-	r.members.Emit(allKey{}, p.at)
+	r.members.Emit(allKey{}, struct{}{})
 	r.meshes.Emit(p.at.Object(), mesh)
 	for _, s := range selections {
 		for _, key := range s.index {

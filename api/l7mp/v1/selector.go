@@ -1,7 +1,5 @@
 package v1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // Selector selects pods. A pod must meet all conditions; without any, every pod is selected.
 type Selector struct {
 	// MatchLabels are labels with their values.
@@ -31,13 +29,4 @@ type LabelRequirement struct {
 	// Values are for In and NotIn.
 	// +optional
 	Values []string `json:"values,omitempty"`
-}
-
-// Status is the observed state of an object.
-type Status struct {
-	// Conditions has the condition Accepted: whether the whole object is valid and has effect.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
