@@ -116,7 +116,9 @@ func (v *View) Decide(r Request) Decision {
 // DecideInbound returns the decision for an inbound request of the workload.
 func (v *View) DecideInbound(r Request) Decision {
 	d := Decision{Request: r}
-	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool { return in.Listener.Port == r.Port })
+	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool {
+		return in.Listener.Port == r.Port && in.Listener.Protocol == UDP == (r.Protocol == UDP)
+	})
 	if i < 0 {
 		d.step(v.Workload.Origin, "the workload has no listener on port %d", r.Port)
 		d.Outcome = ToApplication

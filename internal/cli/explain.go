@@ -30,7 +30,7 @@ func explainCommand() *cobra.Command {
 		Long: "Show how a request is routed, step by step, with the object and field behind each step. --from explains a request that the\n" +
 			"application of a workload sends. --into explains a request that a workload or a gateway receives. Without either, the request\n" +
 			"comes from outside, through the gateway that serves the host.\n\n" +
-			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. URL schemes are http, http2, grpc, https and tcp.\n\n" +
+			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. URL schemes are http, http2, grpc, https, tcp and udp.\n\n" +
 			"--requests explains all requests of a file, one a line: [METHOD] URL [NAME:VALUE ...], for example to check them before and\n" +
 			"after a change of manifests.\n\n" +
 			"Exit codes: 0 if each request reaches a destination, 1 if one does not, 2 for wrong usage.",

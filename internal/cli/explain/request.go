@@ -32,16 +32,16 @@ func (r *Request) SetClient(address netip.Addr) {
 }
 
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
-// value". Schemes are http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI, unless the
-// workload receives it (inbound): its listener can end TLS.
+// value". Schemes are http, http2, grpc, tcp, udp, and https; the mesh handles https as a TCP connection with SNI, unless
+// the workload receives it (inbound): its listener can end TLS.
 func ParseRequest(method, address string, headers []string, inbound bool) (Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
 	}
 	r := Request{Request: model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}}
-	if !slices.Contains([]string{"http", "http2", "grpc", "https", "tcp"}, u.Scheme) {
-		return r, fmt.Errorf("%q: the scheme must be http, http2, grpc, https or tcp", address)
+	if !slices.Contains([]string{"http", "http2", "grpc", "https", "tcp", "udp"}, u.Scheme) {
+		return r, fmt.Errorf("%q: the scheme must be http, http2, grpc, https, tcp or udp", address)
 	}
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
@@ -51,20 +51,23 @@ func ParseRequest(method, address string, headers []string, inbound bool) (Reque
 		r.Port = uint16(n)
 	}
 	if r.Port == 0 {
-		return r, fmt.Errorf("%q: a tcp URL needs a port", address)
+		return r, fmt.Errorf("%q: a %s URL needs a port", address, u.Scheme)
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		r.Address = ip
 	} else {
 		r.Name = u.Hostname()
 	}
-	if u.Scheme == "tcp" || u.Scheme == "https" {
+	if u.Scheme == "tcp" || u.Scheme == "udp" || u.Scheme == "https" {
 		encrypted := inbound && u.Scheme == "https"
 		if (method != "" || len(headers) > 0) && !encrypted {
-			return r, fmt.Errorf("%q: the mesh handles this scheme as a TCP connection; method and headers are not allowed", address)
+			return r, fmt.Errorf("%q: the mesh handles this scheme as a stream; method and headers are not allowed", address)
 		}
 		r.Protocol, r.Host = model.TCP, u.Hostname() // Host is for display only: the mesh matches addresses
-		if u.Scheme == "https" {
+		switch u.Scheme {
+		case "udp":
+			r.Protocol = model.UDP
+		case "https":
 			r.ServerName = u.Hostname()
 		}
 		if !encrypted {
