@@ -32,7 +32,7 @@ func (c *cluster) destination(name string) model.Destination {
 // selection is what a selector selects pods for.
 type selection struct {
 	*selector
-	// group is the group that the endpoints of the pods join.
+	// group is the group that the endpoints of the pods join; empty for none.
 	group string
 	// listener is the VirtualService whose listener the proxies of the pods get; nil for none.
 	listener *listener

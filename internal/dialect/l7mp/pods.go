@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "anymesh.dev/anymesh/api/l7mp/v1"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -21,31 +23,37 @@ func (r *rules) addNames(g *incremental.Graph) {
 		resolved: incremental.Emits(rule, r.resolved), destinations: r.out.EmitsDestinations(rule),
 		findings: r.out.EmitsFindings(rule),
 	}, (*nameRule).evaluate)
-	rule = incremental.NewRule(g, "used Service")
-	incremental.Each(rule, r.usedServices, &usedServiceRule{
-		incremental.Reads(rule, r.services), incremental.Emits(rule, r.selections),
+	rule = incremental.NewRule(g, "used service")
+	incremental.Each(rule, r.used, &usedServiceRule{
+		incremental.Reads(rule, r.virtualServices), incremental.Reads(rule, r.services),
+		incremental.Emits(rule, r.selections),
 	}, (*usedServiceRule).evaluate)
 }
 
-// usedServiceRule emits the selectors of Services without a VirtualService.
+// usedServiceRule emits the selectors of VirtualServices and Services whose pods are endpoints. Others have no groups: a
+// gateway may have thousands of VirtualServices that nobody names.
 type usedServiceRule struct {
-	services   *incremental.Reader[types.NamespacedName, *corev1.Service]
-	selections *incremental.Emitter[selectorIndex, *selection]
+	virtualServices *incremental.Reader[types.NamespacedName, *virtualService]
+	services        *incremental.Reader[types.NamespacedName, *corev1.Service]
+	selections      *incremental.Emitter[selectorIndex, *selection]
 }
 
-func (r *usedServiceRule) evaluate(name types.NamespacedName, _ []struct{}) {
-	s, known := r.services.ReadFirst(name)
-	if !known || len(s.Spec.Selector) == 0 {
+func (r *usedServiceRule) evaluate(of service, _ []struct{}) {
+	out := selection{group: of.group()}
+	if v, known := r.virtualServices.ReadFirst(of.NamespacedName); known && of.kind == api.KindVirtualService {
+		out.selector, out.origin = v.selector, v.origin.At("spec.selector")
+	} else if s, known := r.services.ReadFirst(of.NamespacedName); known && of.kind == kindService && len(s.Spec.Selector) > 0 {
+		from := &metav1.LabelSelector{MatchLabels: s.Spec.Selector}
+		out.selector = &selector{
+			namespace: of.Namespace, labels: labels.SelectorFromSet(s.Spec.Selector), index: indexOf(from, of.Namespace),
+		}
+		out.origin = originOf("", kindService, s).At("spec.selector")
+	} else {
 		return
 	}
-	label := slices.Min(slices.Collect(maps.Keys(s.Spec.Selector)))
-	key := selectorIndex{name.Namespace, label, s.Spec.Selector[label]}
-	r.selections.Emit(key, &selection{
-		selector: &selector{
-			namespace: name.Namespace, labels: labels.SelectorFromSet(s.Spec.Selector), index: []selectorIndex{key},
-		},
-		group: serviceGroup(name), origin: originOf("", "Service", s).At("spec.selector"),
-	})
+	for _, key := range out.index {
+		r.selections.Emit(key, &out)
+	}
 }
 
 // addPods adds the rules for pods.
@@ -64,7 +72,7 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	}, (*podSetRule).evaluate)
 	rule = incremental.NewRule(g, "Pod")
 	incremental.Each(rule, pods, &podRule{
-		r.dialect.trustDomain(), incremental.Reads(rule, r.groups), incremental.Reads(rule, r.listeners),
+		r.dialect.trustDomain(), incremental.Reads(rule, r.groups), incremental.Reads(rule, r.proxied),
 		r.out.EmitsEndpoints(rule),
 	}, (*podRule).evaluate)
 }
@@ -83,7 +91,9 @@ func (r *podSetRule) evaluate(pods podSet, _ []bool) {
 			if !s.selects(pods) {
 				continue
 			}
-			groups[s.group] = true
+			if s.group != "" {
+				groups[s.group] = true
+			}
 			if s.listener != nil {
 				r.listeners.Emit(pods, s.listener)
 			}
@@ -98,7 +108,7 @@ func (r *podSetRule) evaluate(pods podSet, _ []bool) {
 type podRule struct {
 	trustDomain string
 	groups      *incremental.Reader[podSet, string]
-	listeners   *incremental.Reader[podSet, *listener]
+	proxied     *incremental.Reader[podSet, struct{}]
 	endpoints   store.Output[model.Instance, model.Endpoint]
 }
 
@@ -109,12 +119,13 @@ func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
 	}
 	pods := podSetOf(pod.Namespace(), pod.GetLabels())
 	groups := r.groups.Read(pods)
-	if len(groups) == 0 {
+	proxied := pod.HasProxy() && len(r.proxied.Read(pods)) > 0
+	if len(groups) == 0 && !proxied {
 		return
 	}
 	e := store.EndpointOf(pod, pods.workload(), r.trustDomain)
 	e.Groups = slices.Clone(groups)
-	if !pod.HasProxy() || len(r.listeners.Read(pods)) == 0 {
+	if !proxied {
 		e.Instance.UID = "" // it gets no configuration from here
 	}
 	r.endpoints.Emit(e)

@@ -2,6 +2,7 @@ package l7mp
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,18 +20,29 @@ type wish struct {
 	origin model.Origin
 }
 
+// kindService is the kind of Services of Kubernetes.
+const kindService = "Service"
+
 // services finds what clients of a VirtualService or of a Service connect to.
 type services struct {
 	virtualServices *incremental.Reader[types.NamespacedName, *virtualService]
 	services        *incremental.Reader[types.NamespacedName, *corev1.Service]
-	// used are the Services whose pods are needed as endpoints.
-	used *incremental.Emitter[types.NamespacedName, struct{}]
+	used            *incremental.Emitter[service, struct{}]
 }
+
+// service is a VirtualService or a Service.
+type service struct {
+	kind string
+	types.NamespacedName
+}
+
+// group is the endpoint group of the pods.
+func (s service) group() string { return strings.ToLower(s.kind) + "/" + s.String() }
 
 func (r *rules) findsServices(rule *incremental.Rule) services {
 	return services{
 		incremental.Reads(rule, r.virtualServices), incremental.Reads(rule, r.services),
-		incremental.Emits(rule, r.usedServices),
+		incremental.Emits(rule, r.used),
 	}
 }
 
@@ -38,15 +50,16 @@ func (r *rules) findsServices(rule *incremental.Rule) services {
 // rules.
 func (s *services) find(name types.NamespacedName) (*cluster, bool) {
 	if v, known := s.virtualServices.ReadFirst(name); known {
+		s.used.Emit(service{api.KindVirtualService, name}, struct{}{})
 		return v.cluster(), true
 	}
-	service, known := s.services.ReadFirst(name)
+	of, known := s.services.ReadFirst(name)
 	if !known {
 		return nil, false
 	}
-	out := clusterOfService(service)
+	out := clusterOfService(of)
 	if out.discovery.Kind == model.DiscoverInstances {
-		s.used.Emit(name, struct{}{})
+		s.used.Emit(service{kindService, name}, struct{}{})
 	}
 	return out, true
 }
@@ -55,7 +68,10 @@ func (s *services) find(name types.NamespacedName) (*cluster, bool) {
 func (v *virtualService) cluster() *cluster {
 	out := &cluster{
 		kind: api.KindVirtualService, transport: v.transport, usable: v.usable && v.outer == "" && v.protocol != model.Unix,
-		discovery: model.Discovery{Kind: model.DiscoverInstances, Group: groupOf(v.name)}, origin: v.origin,
+		discovery: model.Discovery{
+			Kind: model.DiscoverInstances, Group: service{api.KindVirtualService, v.name}.group(),
+		},
+		origin: v.origin,
 	}
 	out.peer = model.Listener{}.Peer
 	return out
@@ -65,7 +81,7 @@ func (v *virtualService) cluster() *cluster {
 // cluster if it selects none or its port has another number in each pod. A Service with several ports is not usable.
 func clusterOfService(s *corev1.Service) *cluster {
 	name := nameOf(s)
-	out := &cluster{kind: "Service", origin: originOf("", "Service", s)}
+	out := &cluster{kind: kindService, origin: originOf("", kindService, s)}
 	if len(s.Spec.Ports) != 1 {
 		return out
 	}
@@ -95,13 +111,12 @@ func clusterOfService(s *corev1.Service) *cluster {
 		if port.TargetPort.IntVal != 0 {
 			out.port = uint16(port.TargetPort.IntVal)
 		}
-		out.discovery = model.Discovery{Kind: model.DiscoverInstances, Group: serviceGroup(name)}
+		out.discovery = model.Discovery{
+			Kind: model.DiscoverInstances, Group: service{kindService, name}.group(),
+		}
 	}
 	return out
 }
-
-// serviceGroup is the endpoint group of the pods of a Service.
-func serviceGroup(name types.NamespacedName) string { return "service/" + name.String() }
 
 // nameRule resolves a name, in four steps.
 type nameRule struct {
@@ -137,7 +152,7 @@ func fault(name types.NamespacedName, w wish, to *cluster) string {
 		return fmt.Sprintf("there is no %s %s", w.kind, name)
 	case to == nil:
 		return fmt.Sprintf("there is no Target, no VirtualService and no Service %s", name)
-	case to.kind == "Service" && !to.usable:
+	case to.kind == kindService && !to.usable:
 		return fmt.Sprintf("Service %s has not one port of TCP or UDP only; make a VirtualService for one of its ports", name)
 	case !to.usable && to.kind == api.KindVirtualService:
 		return fmt.Sprintf("%s is not served", to.origin.Object())

@@ -33,8 +33,8 @@ type rules struct {
 	// wishes are the fields that name what proxies connect to, and resolved is what a name means.
 	wishes   *incremental.Relation[types.NamespacedName, wish]
 	resolved *incremental.Relation[types.NamespacedName, *cluster]
-	// usedServices are the Services whose pods are endpoints.
-	usedServices *incremental.Relation[types.NamespacedName, struct{}]
+	// used are the VirtualServices and Services whose pods are endpoints.
+	used *incremental.Relation[service, struct{}]
 
 	// selections are the selectors of all objects.
 	selections *incremental.Relation[selectorIndex, *selection]
@@ -43,6 +43,8 @@ type rules struct {
 	// groups are the endpoint groups of pods, and listeners the VirtualServices that select them.
 	groups    *incremental.Relation[podSet, string]
 	listeners *incremental.Relation[podSet, *listener]
+	// proxied are the pods with a workload.
+	proxied *incremental.Relation[podSet, struct{}]
 	// served are the listeners that have their sockets.
 	served *incremental.Relation[servedListener, *listener]
 }
@@ -53,8 +55,8 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addRelations(g)
 	r.addObjects(g, objects)
 	r.addNames(g)
-	r.addPods(g, objects)
 	r.addWorkloads(g)
+	r.addPods(g, objects)
 }
 
 func (r *rules) addRelations(g *incremental.Graph) {
@@ -72,7 +74,8 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	}, func(a, b wish) bool { return a.kind == b.kind && a.origin.Equal(b.origin) })
 	r.resolved = incremental.NewRelation[types.NamespacedName](g, "resolved names",
 		func(_, _ *cluster) int { return 0 }, equal[*cluster])
-	r.usedServices = incremental.NewRelation[types.NamespacedName](g, "used Services", none, same)
+	r.used = incremental.NewRelation[service](g, "used services", none, same)
+	r.proxied = incremental.NewRelation[podSet](g, "pods with a workload", none, same)
 	r.selections = incremental.NewRelation[selectorIndex](g, "selections", func(a, b *selection) int {
 		return cmp.Or(a.origin.CompareAge(b.origin), strings.Compare(a.group, b.group))
 	}, equal[*selection])

@@ -25,6 +25,8 @@ type virtualService struct {
 	proxied bool
 	// usable is false if the listener has no effect. Findings say why.
 	usable bool
+	// selector selects the pods.
+	selector *selector
 }
 
 // rule is a rule of a VirtualService.
@@ -70,17 +72,17 @@ func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selec
 		f.Severity = model.Warning
 		p.findings = append(p.findings, f)
 	}
-	of := selection{group: groupOf(out.name), origin: p.at.At("spec.selector")}
-	if v.Spec.Selector == nil {
-		of.selector = p.selector(&api.Selector{MatchService: out.name.Name}, out.name.Namespace, "spec.selector")
-	} else {
-		of.selector = p.selector(v.Spec.Selector, out.name.Namespace, "spec.selector")
+	of := v.Spec.Selector
+	if of == nil {
+		of = &api.Selector{MatchService: out.name.Name}
 	}
+	out.selector = p.selector(of, out.name.Namespace, "spec.selector")
 	if out.proxied && out.usable {
-		of.listener = &out.listener
+		inline.selections = append(inline.selections, selection{
+			selector: out.selector, listener: &out.listener, origin: p.at.At("spec.selector"),
+		})
 	}
-	selections := append(inline.selections, of)
-	return out, selections, inline.clusters
+	return out, inline.selections, inline.clusters
 }
 
 // options reports the options without effect.
@@ -134,6 +136,3 @@ func (p *parser) rule(of api.Rule, protocol model.Protocol, path string, inline 
 	}
 	return out, true
 }
-
-// groupOf is the endpoint group of the pods of a VirtualService.
-func groupOf(name types.NamespacedName) string { return "virtualservice/" + name.String() }

@@ -24,8 +24,8 @@ func (l servedListener) router() string { return l.pods.String() + ":" + l.name.
 func (r *rules) addWorkloads(g *incremental.Graph) {
 	rule := incremental.NewRule(g, "workload")
 	incremental.Each(rule, r.listeners, &workloadRule{
-		incremental.Reads(rule, r.podSets), incremental.Emits(rule, r.served), r.out.EmitsWorkloads(rule),
-		r.out.EmitsFindings(rule),
+		incremental.Reads(rule, r.podSets), incremental.Emits(rule, r.proxied), incremental.Emits(rule, r.served),
+		r.out.EmitsWorkloads(rule), r.out.EmitsFindings(rule),
 	}, (*workloadRule).evaluate)
 	rule = incremental.NewRule(g, "listener")
 	incremental.Each(rule, r.served, &routerRule{
@@ -37,6 +37,7 @@ func (r *rules) addWorkloads(g *incremental.Graph) {
 // workloadRule emits the workload of pods with listeners.
 type workloadRule struct {
 	podSets   *incremental.Reader[podSet, bool]
+	proxied   *incremental.Emitter[podSet, struct{}]
 	served    *incremental.Emitter[servedListener, *listener]
 	workloads store.Output[model.Key, model.Workload]
 	findings  store.Output[model.ObjectRef, model.Finding]
@@ -78,6 +79,7 @@ func (r *workloadRule) evaluate(pods podSet, all []*listener) {
 	}
 	slices.SortStableFunc(w.Listeners, func(a, b model.Listener) int { return int(a.Port) - int(b.Port) })
 	r.workloads.Emit(w)
+	r.proxied.Emit(pods, struct{}{})
 }
 
 // listenerPath is the path of the protocol and the port.

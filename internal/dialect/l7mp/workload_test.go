@@ -1,0 +1,109 @@
+package l7mp_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// listening is a VirtualService with a listener, and its creation time.
+const listening = `{apiVersion: l7mp.io/v1, kind: VirtualService, metadata: {name: %s, namespace: web, creationTimestamp: "2024-01-0%dT00:00:00Z"}, spec: {selector: {matchLabels: {app: gateway}}, listener: {spec: {%s: {port: 7000}}, rules: [{action: {route: {destination: users}}}]}}}
+`
+
+// Of two VirtualServices with a port, the older is served, in every order of events; without it, the younger is.
+func TestOlderKeepsPort(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}} {
+		m, objects := newMesh()
+		for _, o := range decode(t, meanings+"---\n"+strings.Join(strings.Split(fmt.Sprintf(caller, "users"), "---\n")[:2], "---\n")) {
+			objects.Set(cached(t, o))
+		}
+		all := []client.Object{}
+		for i, protocol := range []string{"HTTP", "TCP", "UDP"} {
+			all = append(all, decode(t, fmt.Sprintf(listening, strings.ToLower(protocol), i+1, protocol))...)
+		}
+		for _, i := range order {
+			objects.Set(cached(t, all[i]))
+			m.run()
+		}
+		if got := m.listeners(); !slices.Equal(got, []string{"http 7000", "udp 7000"}) {
+			t.Errorf("order %v: got listeners %v", order, got)
+		}
+		conflicts := m.findings(model.CodePortConflict)
+		if len(conflicts) != 1 || conflicts[0].Object.Name != "tcp" || !strings.Contains(conflicts[0].Text, "web/http") ||
+			conflicts[0].Severity != model.Warning {
+			t.Errorf("order %v: got conflicts %v", order, conflicts)
+		}
+		objects.Delete(cached(t, all[0]))
+		m.run()
+		if got := m.listeners(); !slices.Equal(got, []string{"tcp 7000", "udp 7000"}) || len(m.findings(model.CodePortConflict)) > 0 {
+			t.Errorf("order %v: got listeners %v without the older", order, got)
+		}
+	}
+}
+
+// Rules for pods without a proxy are an error.
+func TestRulesNeedProxy(t *testing.T) {
+	m, objects := newMesh()
+	for _, o := range decode(t, fmt.Sprintf(listening, "in", 1, "TCP")+`---
+{apiVersion: v1, kind: Pod, metadata: {name: gateway, namespace: web, uid: g, labels: {app: gateway}}, spec: {containers: [{name: l7mp}]}}
+`) {
+		objects.Set(cached(t, o))
+	}
+	m.run()
+	found := m.findings(model.CodeNoProxy)
+	if len(found) != 1 || found[0].Severity != model.Error || found[0].Path != "spec.selector" {
+		t.Errorf("got %v", found)
+	}
+	if s := m.mesh.Snapshot(); len(s.Workloads) > 0 {
+		t.Errorf("got workloads %v", s.Workloads)
+	}
+}
+
+// Pods of one template are one workload, whatever its revision is; other labels make another one.
+func TestWorkloadsAreLabels(t *testing.T) {
+	m, objects := newMesh()
+	for i, labels := range []string{
+		"app: gateway, pod-template-hash: a", "app: gateway, pod-template-hash: b", "app: gateway, zone: x", "zone: x",
+	} {
+		for _, o := range decode(t, fmt.Sprintf(
+			`{apiVersion: v1, kind: Pod, metadata: {name: p%d, namespace: web, uid: u%d, labels: {%s, anymesh.dev/proxy-uuid: u}}}`,
+			i, i, labels)) {
+			objects.Set(cached(t, o))
+		}
+	}
+	for _, o := range decode(t, strings.Replace(fmt.Sprintf(listening, "in", 1, "TCP"), "{matchLabels: {app: gateway}}", "{}", 1)) {
+		objects.Set(cached(t, o))
+	}
+	m.run()
+	var names []string
+	for _, e := range m.mesh.Snapshot().Endpoints {
+		names = append(names, e.Workload.Name)
+	}
+	slices.Sort(names)
+	if len(names) != 4 || names[0] != "web/gateway" || names[1] != "web/gateway" ||
+		!strings.HasPrefix(names[2], "web/gateway-") || !strings.HasPrefix(names[3], "web/pods-") {
+		t.Errorf("got workloads %v", names)
+	}
+}
+
+// listeners lists the protocols and ports of the listeners of all workloads.
+func (m mesh) listeners() []string {
+	var out []string
+	for _, w := range m.mesh.Snapshot().Workloads {
+		for _, l := range w.Listeners {
+			out = append(out, fmt.Sprint(l.Protocol, " ", l.Port))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// findings returns the findings with a code.
+func (m mesh) findings(code model.Code) []model.Finding {
+	return slices.DeleteFunc(m.mesh.AllFindings(), func(f model.Finding) bool { return f.Code != code })
+}
