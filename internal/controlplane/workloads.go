@@ -67,6 +67,9 @@ func (c admissionCache) SelectWorkload(d dialect.Injection, pod *corev1.Pod) (mo
 	if known, ok := c.Workload(key); ok && known.Origin.Object().Namespace == pod.Namespace {
 		return known, true, nil
 	}
+	if first, is := d.(dialect.PodWorkloads); is {
+		return first.NewWorkload(objects, pod, key), true, nil
+	}
 	workload, ok := engine.Compute([]dialect.Dialect{d}, engine.Settings{}, objects).Index.Workload(key)
 	if !ok {
 		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; see the status of its object", key)

@@ -33,6 +33,13 @@ type Injection interface {
 	InjectionHint() string
 }
 
+// PodWorkloads is a dialect whose workloads exist only while they have pods with a proxy.
+type PodWorkloads interface {
+	// NewWorkload returns the workload of a pod that is the first one with the key that SelectWorkload returned for it and
+	// for these objects.
+	NewWorkload(objects []client.Object, pod *corev1.Pod, key model.Key) model.Workload
+}
+
 // InjectionMode is the injection setting of a pod and its namespace.
 type InjectionMode int
 

@@ -33,6 +33,7 @@ var (
 	_ dialect.Configurable = Dialect{}
 	_ dialect.Injection    = Dialect{}
 	_ dialect.Manifests    = Dialect{}
+	_ dialect.PodWorkloads = Dialect{}
 	_ dialect.Statuses     = Dialect{}
 )
 

@@ -6,8 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "anymesh.dev/anymesh/api/l7mp/v1"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
@@ -41,8 +43,10 @@ func (Dialect) InjectionMode(pod *corev1.Pod, namespace *corev1.Namespace) diale
 	return dialect.InjectionDisabled
 }
 
-// WorkloadReads returns none: the labels of a pod are enough.
-func (Dialect) WorkloadReads() []client.Object { return []client.Object{&corev1.Namespace{}} }
+// WorkloadReads returns the kinds that NewWorkload reads; for the key, the labels of a pod are enough.
+func (Dialect) WorkloadReads() []client.Object {
+	return []client.Object{&corev1.Service{}, &api.VirtualService{}}
+}
 
 // SelectWorkload returns the workload of the pod's labels. VirtualServices may select it later.
 func (Dialect) SelectWorkload(_ []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
@@ -50,6 +54,28 @@ func (Dialect) SelectWorkload(_ []client.Object, pod *corev1.Pod, namespace stri
 		return model.Key{}, false, nil
 	}
 	return podSetOf(namespace, pod.Labels).workload(), true, nil
+}
+
+// NewWorkload returns a workload with the listeners of the VirtualServices of the namespace that select the pod.
+func (Dialect) NewWorkload(objects []client.Object, pod *corev1.Pod, key model.Key) model.Workload {
+	out := model.Workload{Key: key, Role: model.RoleGateway, NodeID: nodeID(key)}
+	service := func(name types.NamespacedName) (*corev1.Service, bool) {
+		all := dialect.ObjectsOf[*corev1.Service](objects)
+		i := slices.IndexFunc(all, func(s *corev1.Service) bool { return nameOf(s) == name })
+		if i < 0 {
+			return nil, false
+		}
+		return all[i], true
+	}
+	for _, v := range dialect.ObjectsOf[*api.VirtualService](objects) {
+		p := newParser(api.KindVirtualService, v, service)
+		of, _, _ := p.virtualService(v)
+		if of.proxied && of.usable && of.selector.selects(podSetOf(pod.Namespace, pod.Labels)) {
+			out.Origin = of.origin
+			out.Listeners = append(out.Listeners, of.item(""))
+		}
+	}
+	return out
 }
 
 // NoWorkload is not called: each pod with the container has a workload.

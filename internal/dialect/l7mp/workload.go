@@ -55,7 +55,7 @@ func (r *workloadRule) evaluate(pods podSet, all []*listener) {
 		return
 	}
 	key := pods.workload()
-	w := model.Workload{Key: key, Role: model.RoleGateway, NodeID: mesh + "/" + key.Name, Origin: all[0].origin}
+	w := model.Workload{Key: key, Role: model.RoleGateway, NodeID: nodeID(key), Origin: all[0].origin}
 	taken := map[string]*listener{}
 	for _, l := range all {
 		name := l.socketName()
@@ -72,14 +72,21 @@ func (r *workloadRule) evaluate(pods podSet, all []*listener) {
 		}
 		at := servedListener{pods, l.name}
 		r.served.Emit(at, l)
-		w.Listeners = append(w.Listeners, model.Listener{
-			Port: l.port, Protocol: l.protocol, Socket: l.socket, Peer: l.peer, Router: at.router(),
-			Origin: l.origin.At(listenerPath),
-		})
+		w.Listeners = append(w.Listeners, l.item(at.router()))
 	}
 	slices.SortStableFunc(w.Listeners, func(a, b model.Listener) int { return int(a.Port) - int(b.Port) })
 	r.workloads.Emit(w)
 	r.proxied.Emit(pods, struct{}{})
+}
+
+// nodeID is the xDS node id of the proxies of a workload.
+func nodeID(key model.Key) string { return mesh + "/" + key.Name }
+
+// item returns the item of the model.
+func (l *listener) item(router string) model.Listener {
+	return model.Listener{
+		Port: l.port, Protocol: l.protocol, Socket: l.socket, Peer: l.peer, Router: router, Origin: l.origin.At(listenerPath),
+	}
 }
 
 // listenerPath is the path of the protocol and the port.
