@@ -111,7 +111,7 @@ var Codes = []CodeInfo{
 	},
 	{
 		CodePortConflict, Error,
-		"Two backends of a workload use the same port, and the sidecar cannot distinguish their connections.",
+		"Two backends or two listeners of a workload use the same port, and the sidecar cannot distinguish their connections.",
 		"Give the Service of the TCP service a cluster IP, change the port, or remove one service from the backends.",
 	},
 	{

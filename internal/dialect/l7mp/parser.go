@@ -2,11 +2,14 @@ package l7mp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 
 	api "anymesh.dev/anymesh/api/l7mp/v1"
 	"anymesh.dev/anymesh/internal/store"
@@ -49,9 +52,19 @@ func (p *parser) object(text []byte, path string) (map[string]json.RawMessage, b
 
 // decode reads a JSON value into a type, and reports unknown fields and values of another type.
 func (p *parser) decode(text []byte, into any, path string) bool {
-	if err := json.Unmarshal(text, into); err != nil {
-		p.report(path, model.CodeInvalidField, "%v", err)
+	unknown, err := kjson.UnmarshalStrict(text, into)
+	if err != nil {
+		// Only the error of the standard library says which field it is about.
+		var wrong *json.UnmarshalTypeError
+		if errors.As(json.Unmarshal(text, into), &wrong) {
+			p.report(strings.TrimSuffix(path+"."+wrong.Field, "."), model.CodeInvalidField, "must not be a JSON %s", wrong.Value)
+		} else {
+			p.report(path, model.CodeInvalidField, "is not valid: %v", err)
+		}
 		return false
+	}
+	for _, u := range unknown {
+		p.report(path, model.CodeInvalidField, "%v, which has no effect", u)
 	}
 	return true
 }
