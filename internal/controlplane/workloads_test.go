@@ -15,6 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
+	"anymesh.dev/anymesh/internal/dialect/l7mp"
 )
 
 func newFakeClient(t *testing.T, objects ...client.Object) client.WithWatch {
@@ -70,6 +71,24 @@ func TestSelectWorkload(t *testing.T) {
 		})
 		if took := time.Since(begun); got != "m/back_a" || took != time.Second {
 			t.Errorf("pod of a new VirtualNode: got workload %q after %s", got, took)
+		}
+	})
+}
+
+// The workload of the first pod with its labels does not exist before it.
+func TestSelectWorkloadOfFirstPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp := newTestControlPlane()
+		cache := newAdmissionCache(cp.engine, []dialect.Dialect{l7mp.Dialect{}}, prometheus.NewRegistry())
+		cp.start(t)
+		synctest.Wait()
+		pod := newPod("edge")
+		if w, found, err := cache.SelectWorkload(l7mp.Dialect{}, pod); found || err != nil {
+			t.Errorf("a pod without a proxy: got workload %s, error %v", w.Key, err)
+		}
+		pod.Spec.Containers = []corev1.Container{{Name: "l7mp"}}
+		if w, found, err := cache.SelectWorkload(l7mp.Dialect{}, pod); !found || err != nil || w.Key.Name != "a/edge" {
+			t.Errorf("got workload %s (%v), error %v", w.Key, found, err)
 		}
 	})
 }

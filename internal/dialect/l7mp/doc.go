@@ -54,7 +54,7 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 // Kinds returns an empty object of each kind that the rules read.
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{
-		&corev1.Namespace{}, &corev1.Service{}, &corev1.Pod{}, &api.VirtualService{}, &api.Route{}, &api.Target{},
+		&corev1.Service{}, &corev1.Pod{}, &api.VirtualService{}, &api.Route{}, &api.Target{},
 	}
 }
 
