@@ -32,8 +32,8 @@ func (r *Request) SetClient(address netip.Addr) {
 }
 
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
-// value". Schemes are http, http2, grpc, tcp, udp, and https; the mesh handles https as a TCP connection with SNI, unless
-// the workload receives it (inbound): its listener can end TLS.
+// value". Schemes are http, http2, grpc, tcp, udp, and https; the mesh handles https as a TCP connection with SNI,
+// unless the workload receives it (inbound): its listener can end TLS.
 func ParseRequest(method, address string, headers []string, inbound bool) (Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

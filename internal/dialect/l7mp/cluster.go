@@ -39,8 +39,8 @@ type selection struct {
 	origin   model.Origin
 }
 
-// cluster reads the cluster of a Target, or one without a name. group names its endpoints. linked returns what clients
-// of a VirtualService connect to.
+// cluster reads the cluster of a Target, or one without a name. group names its endpoints. linked returns what
+// clients of a VirtualService connect to.
 func (p *parser) cluster(of *api.Cluster, link, group, path string,
 	linked func(reference) (*cluster, bool)) (*cluster, []selection) {
 	out := &cluster{kind: api.KindTarget, origin: p.at.At(path)}

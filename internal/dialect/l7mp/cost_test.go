@@ -21,7 +21,8 @@ func TestEvaluationsDoNotGrowWithObjects(t *testing.T) {
 	}
 }
 
-// evaluations returns the number of evaluations of each change of a gateway with VirtualServices that have a Target each.
+// evaluations returns the number of evaluations of each change of a gateway with VirtualServices that have a Target
+// each.
 func evaluations(t *testing.T, n int) []uint64 {
 	t.Helper()
 	m, objects := newMesh()

@@ -1,11 +1,11 @@
 // Package l7mp is the dialect of the l7mp service mesh: VirtualService, Route and Target of group l7mp.io.
 //
-// In: the objects of the group, and Services and Pods. Out: a workload for the pods of a namespace with the same labels,
-// with a listener and a router for each VirtualService that selects them, and the destinations that their routes name.
-// All functions are pure.
+// In: the objects of the group, and Services and Pods. Out: a workload for the pods of a namespace with the same
+// labels, with a listener and a router for each VirtualService that selects them, and the destinations that their
+// routes name. All functions are pure.
 //
-// A name in a route is that of a Target, else of a VirtualService, else of a Service; see resolve.go. The destination of
-// a name keeps its own name whatever the name means, so that routes do not change when its meaning does.
+// A name in a route is that of a Target, else of a VirtualService, else of a Service; see resolve.go. The destination
+// of a name keeps its own name whatever the name means, so that routes do not change when its meaning does.
 package l7mp
 
 import (

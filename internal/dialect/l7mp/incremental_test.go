@@ -18,8 +18,8 @@ import (
 	"anymesh.dev/anymesh/test/cases"
 )
 
-// After any sequence of changes of cached objects, the model and the findings are those of a start with the same whole
-// objects.
+// After any sequence of changes of cached objects, the model and the findings are those of a start with the same
+// whole objects.
 func TestIncrementalEqualsFull(t *testing.T) {
 	paths, err := filepath.Glob("../../../test/cases/l7mp/*.txtar")
 	if err != nil || len(paths) == 0 {

@@ -100,7 +100,8 @@ func (p *parser) predicate(of predicate, path string) (checked, bool) {
 	return checked{}, false
 }
 
-// matches returns the predicate as conditions on the method, the path and the headers of requests, if it can be said so.
+// matches returns the predicate as conditions on the method, the path and the headers of requests, if it can be said
+// so.
 func (c checked) matches() ([]model.Match, bool) {
 	switch c.Op {
 	case "or":

@@ -57,7 +57,8 @@ func (p *parser) decode(text []byte, into any, path string) bool {
 		// Only the error of the standard library says which field it is about.
 		var wrong *json.UnmarshalTypeError
 		if errors.As(json.Unmarshal(text, into), &wrong) {
-			p.report(strings.TrimSuffix(path+"."+wrong.Field, "."), model.CodeInvalidField, "must not be a JSON %s", wrong.Value)
+			field := strings.TrimSuffix(path+"."+wrong.Field, ".")
+			p.report(field, model.CodeInvalidField, "must not be a JSON %s", wrong.Value)
 		} else {
 			p.report(path, model.CodeInvalidField, "is not valid: %v", err)
 		}

@@ -30,8 +30,8 @@ func (r *rules) addNames(g *incremental.Graph) {
 	}, (*usedServiceRule).evaluate)
 }
 
-// usedServiceRule emits the selectors of VirtualServices and Services whose pods are endpoints. Others have no groups: a
-// gateway may have thousands of VirtualServices that nobody names.
+// usedServiceRule emits the selectors of VirtualServices and Services whose pods are endpoints. Others have no
+// groups: a gateway may have thousands of VirtualServices that nobody names.
 type usedServiceRule struct {
 	virtualServices *incremental.Reader[types.NamespacedName, *virtualService]
 	services        *incremental.Reader[types.NamespacedName, *corev1.Service]
@@ -42,7 +42,8 @@ func (r *usedServiceRule) evaluate(of service, _ []struct{}) {
 	out := selection{group: of.group()}
 	if v, known := r.virtualServices.ReadFirst(of.NamespacedName); known && of.kind == api.KindVirtualService {
 		out.selector, out.origin = v.selector, v.origin.At("spec.selector")
-	} else if s, known := r.services.ReadFirst(of.NamespacedName); known && of.kind == kindService && len(s.Spec.Selector) > 0 {
+	} else if s, known := r.services.ReadFirst(of.NamespacedName); known && of.kind == kindService &&
+		len(s.Spec.Selector) > 0 {
 		from := &metav1.LabelSelector{MatchLabels: s.Spec.Selector}
 		out.selector = &selector{
 			namespace: of.Namespace, labels: labels.SelectorFromSet(s.Spec.Selector), index: indexOf(from, of.Namespace),

@@ -29,8 +29,8 @@ const caller = `{apiVersion: v1, kind: Pod, metadata: {name: gateway, namespace:
 {apiVersion: l7mp.io/v1, kind: VirtualService, metadata: {name: in, namespace: web}, spec: {selector: {matchLabels: {app: gateway}}, listener: {spec: {TCP: {port: 8000}}, rules: [{action: {route: {destination: %s}}}]}}}
 `
 
-// A name is that of a Target, else of a VirtualService, else of a Service, in every order in which they are created and
-// deleted. The listener and the name of the destination stay.
+// A name is that of a Target, else of a VirtualService, else of a Service, in every order in which they are created
+// and deleted. The listener and the name of the destination stay.
 func TestFourSteps(t *testing.T) {
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for _, created := range orders {

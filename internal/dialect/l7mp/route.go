@@ -92,7 +92,8 @@ func (p *parser) route(of *api.RouteSpec, path string, inline *inlineClusters) *
 	return out
 }
 
-// hop reads an entry of a route: a name, {"clusterRef": NAME}, {"cluster": ENTRY}, the cluster of a Target, or its spec.
+// hop reads an entry of a route: a name, {"clusterRef": NAME}, {"cluster": ENTRY}, the cluster of a Target, or its
+// spec.
 func (p *parser) hop(raw []byte, path string, inline *inlineClusters) (*hop, bool) {
 	if name, is := text(raw); is {
 		ref, ok := p.reference(name, api.KindTarget, path)
@@ -149,7 +150,8 @@ func (p *parser) retry(of *api.Retry, path string) model.Retry {
 	case "always":
 		out.Conditions = []model.RetryCondition{model.RetryConnectFailure, model.RetryDisconnect}
 	default:
-		p.report(path+".retry_on", model.CodeInvalidField, "%q is not never, connect-failure, disconnect or always", of.RetryOn)
+		p.report(path+".retry_on", model.CodeInvalidField, "%q is not never, connect-failure, disconnect or always",
+			of.RetryOn)
 		return model.Retry{}
 	}
 	if of.NumRetries != nil {

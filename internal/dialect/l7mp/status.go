@@ -21,8 +21,8 @@ func (Dialect) StatusKinds() []client.Object {
 	return []client.Object{&api.VirtualService{}, &api.Route{}, &api.Target{}}
 }
 
-// Status sets the condition: False with the first error, else with the first warning about a port that an older object
-// has, else True.
+// Status sets the condition: False with the first error, else with the first warning about a port that an older
+// object has, else True.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := object.DeepCopyObject().(client.Object)
 	var to *[]metav1.Condition

@@ -85,7 +85,8 @@ func nodeID(key model.Key) string { return mesh + "/" + key.Name }
 // item returns the item of the model.
 func (l *listener) item(router string) model.Listener {
 	return model.Listener{
-		Port: l.port, Protocol: l.protocol, Socket: l.socket, Peer: l.peer, Router: router, Origin: l.origin.At(listenerPath),
+		Port: l.port, Protocol: l.protocol, Socket: l.socket, Peer: l.peer, Router: router,
+		Origin: l.origin.At(listenerPath),
 	}
 }
 

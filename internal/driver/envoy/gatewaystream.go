@@ -14,8 +14,8 @@ import (
 // Routes of a listener of a gateway may have destinations of their own. No service is between, so that a request is
 // routed once.
 
-// inboundDestination finds the destinations of inbound routes. Destinations that do not exist are left out of routes, and
-// those of inbound routes have no workload, so that the name is enough for the cluster.
+// inboundDestination finds the destinations of inbound routes. Destinations that do not exist are left out of routes,
+// and those of inbound routes have no workload, so that the name is enough for the cluster.
 func inboundDestination(mesh model.Mesh) func(name string) (model.Destination, bool) {
 	return func(name string) (model.Destination, bool) {
 		return model.Destination{Key: model.Key{Mesh: mesh.Name, Name: name}}, true
@@ -54,8 +54,8 @@ func (r *renderer) streamListener(in model.Inbound) {
 	}, routeOrigins(l.Origin, in.Routes)...)
 }
 
-// throughChain reports whether the traffic of a route has to pass other destinations, which Envoy cannot do. It must not
-// pass beside them.
+// throughChain reports whether the traffic of a route has to pass other destinations, which Envoy cannot do. It must
+// not pass beside them.
 func (r *renderer) throughChain(route model.Route) bool {
 	if len(route.Action.ForwardChain)+len(route.Action.ReverseChain) == 0 {
 		return false

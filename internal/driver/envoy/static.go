@@ -11,9 +11,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// setAddresses sets the addresses of a destination with fixed ones. If one is a host name, Envoy resolves them all: each
-// address of a name is an endpoint. It takes socket files only beside IP addresses, so that those beside names are left
-// out.
+// setAddresses sets the addresses of a destination with fixed ones. If one is a host name, Envoy resolves them all:
+// each address of a name is an endpoint. It takes socket files only beside IP addresses, so that those beside names
+// are left out.
 func setAddresses(cluster *clusterv3.Cluster, d model.Destination) {
 	kind := clusterv3.Cluster_STATIC
 	for _, a := range d.Discovery.Addresses {
@@ -24,7 +24,11 @@ func setAddresses(cluster *clusterv3.Cluster, d model.Destination) {
 	cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: kind}
 	var all []*endpointv3.LbEndpoint
 	for _, a := range d.Discovery.Addresses {
-		address := socketAddress(a.Host, uint32(d.Port))
+		host := a.Host
+		if _, err := netip.ParseAddr(host); err != nil {
+			host = model.Discovery{Hostname: host}.LookupName()
+		}
+		address := socketAddress(host, uint32(d.Port))
 		if a.Socket != "" {
 			if kind == clusterv3.Cluster_STRICT_DNS {
 				continue
