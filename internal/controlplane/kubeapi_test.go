@@ -45,6 +45,7 @@ type change struct {
 var kinds = map[string]string{
 	"/api/v1":                                  "namespaces:Namespace configmaps*:ConfigMap pods*:Pod secrets*:Secret services*:Service serviceaccounts*:ServiceAccount",
 	"/apis/appmesh.k8s.aws/v1beta2":            "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
+	"/apis/l7mp.io/v1":                         "virtualservices*:VirtualService routes*:Route targets*:Target",
 	"/apis/access.smi-spec.io/v1alpha3":        "traffictargets*:TrafficTarget",
 	"/apis/specs.smi-spec.io/v1alpha4":         "httproutegroups*:HTTPRouteGroup tcproutes*:TCPRoute",
 	"/apis/split.smi-spec.io/v1alpha4":         "trafficsplits*:TrafficSplit",

@@ -37,8 +37,7 @@ type name struct {
 // clients of the protocol use them, with any driver.
 var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
 
-// interfaces are names of a driver that are a part of a dialect's API, and names of a dialect that are chart values of
-// another one, by file.
+// interfaces are names of drivers and dialects that are a part of another API, or chart values of others, by file.
 var interfaces = map[string]*regexp.Regexp{
 	"internal/dialect/ingress/doc.go":               gatewayValue,
 	"internal/cli/install/render.go":                gatewayValue,
