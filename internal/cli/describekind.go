@@ -120,7 +120,7 @@ func (w word) object(s *engine.State, name, namespace string) (client.Object, er
 // byModelName finds a mesh item by its model name. The kind selects the noun: VirtualRouter selects router. The item is
 // of an API group of the word.
 func (w word) byModelName(s *engine.State, name, namespace string) (description, error) {
-	missing := fmt.Errorf("%s %q not found in namespace %s", dialect.KindName(w.kinds[0]), name, cmp.Or(namespace, "default"))
+	missing := fmt.Errorf("%s %q not found in namespace %s", dialect.KindNamesOfObjects(s.Objects).Kind(w.kinds[0]), name, cmp.Or(namespace, "default"))
 	for _, n := range nouns {
 		if !strings.HasSuffix(strings.ToLower(w.kinds[0].Kind), n.words[0]) {
 			continue
@@ -181,7 +181,7 @@ func wordOf(text string) (word, bool) {
 		}
 		for _, crd := range definitions {
 			names := crd.Spec.Names
-			same := names.Singular == name || names.Plural == name || short[name] == names.Kind ||
+			same := names.Singular == name || names.Plural == name || strings.ToLower(names.Kind) == name || short[name] == names.Kind ||
 				slices.Contains(names.ShortNames, name)
 			part := w.noun != nil && strings.HasSuffix(names.Singular, w.noun.words[0])
 			if (same || part) && inGroup(crd, group) {

@@ -30,7 +30,8 @@ func explainCommand() *cobra.Command {
 		Long: "Show how a request is routed, step by step, with the object and field behind each step. --from explains a request that the\n" +
 			"application of a workload sends. --into explains a request that a workload or a gateway receives. Without either, the request\n" +
 			"comes from outside, through the gateway that serves the host.\n\n" +
-			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. URL schemes are http, http2, grpc, https, tcp and udp.\n\n" +
+			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. A gateway receives what is sent --from it to\n" +
+			"0.0.0.0 or 127.0.0.1. URL schemes are http, http2, grpc, https, tcp and udp.\n\n" +
 			"--requests explains all requests of a file, one a line: [METHOD] URL [NAME:VALUE ...], for example to check them before and\n" +
 			"after a change of manifests.\n\n" +
 			"Exit codes: 0 if each request reaches a destination, 1 if one does not, 2 for wrong usage.",
@@ -156,6 +157,9 @@ func writeAnswers(w io.Writer, style terminal.Style, answers []explain.Result) e
 	return nil
 }
 
+// toItself reports whether an address is that of the pod that connects to it.
+func toItself(address netip.Addr) bool { return address.IsUnspecified() || address.IsLoopback() }
+
 // answer explains a request that a workload sends or receives, or that comes from outside.
 func answer(state *engine.State, request explain.Request, from, into, namespace string) (explain.Result, error) {
 	if from+into == "" {
@@ -170,11 +174,11 @@ func answer(state *engine.State, request explain.Request, from, into, namespace 
 	switch {
 	case err != nil:
 		return explain.Result{}, err
-	case into != "":
+	case into != "", workload.Role == model.RoleGateway && toItself(request.Address):
 		return explain.Into(state, workload, request), nil
 	case workload.Role == model.RoleGateway:
 		return explain.Result{}, fmt.Errorf("%s is a gateway, which sends only the requests of its clients: use --into %s",
-			dialect.Display(workload.Origin.Object()), from)
+			dialect.KindNamesOfObjects(state.Objects).Object(workload.Origin.Object()), from)
 	}
 	return explain.From(state, workload, request), nil
 }

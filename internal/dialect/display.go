@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"anymesh.dev/anymesh/model"
+	standard "anymesh.dev/anymesh/api/oam/standard/v1alpha1"
 )
 
 // KindName returns the name of a kind for people: "Kind", or "Kind.group" if a registered dialect reads a kind of the
@@ -21,32 +21,13 @@ func KindName(kind schema.GroupKind) string {
 	return kind.Kind
 }
 
-// Display returns a reference for people: "Kind namespace/name", or "Kind.group namespace/name" as KindName does.
-func Display(ref model.ObjectRef) string {
-	if isShared(schema.GroupKind{Group: ref.Group, Kind: ref.Kind}) {
-		return ref.Qualified()
-	}
-	return ref.String()
-}
-
-// DisplayOrigin returns the object of an origin as Display does, and the field.
-func DisplayOrigin(o model.Origin) string { return DisplayField(o.Object(), o.Path) }
-
-// DisplayField returns a reference as Display does, and the path of a field, which may be empty.
-func DisplayField(ref model.ObjectRef, path string) string {
-	if path == "" {
-		return Display(ref)
-	}
-	return Display(ref) + " " + path
-}
-
 // isShared reports whether a registered dialect reads a kind of the same name in another group.
 func isShared(kind schema.GroupKind) bool {
 	groups := kindGroups()[kind.Kind]
 	return len(groups) > 1 || len(groups) == 1 && !groups[kind.Group]
 }
 
-// kindGroups returns the API groups of the kinds that registered dialects read or define, by the name of the kind. It
+// kindGroups returns the API groups of the kinds that registered dialects read or define, and of the Route trait, by the name of the kind. It
 // does not decode their definitions.
 func kindGroups() map[string]map[string]bool {
 	sharedMutex.Lock()
@@ -70,6 +51,14 @@ func newKindGroups() map[string]map[string]bool {
 				out[gvk.Kind] = map[string]bool{}
 			}
 			out[gvk.Kind][gvk.Group] = true
+		}
+	}
+	route := runtime.NewScheme()
+	if err := standard.AddToScheme(route); err == nil { // the Route trait, which is no dialect
+		for gvk := range route.AllKnownTypes() {
+			if o, err := route.New(gvk); err == nil {
+				add(route, o)
+			}
 		}
 	}
 	for _, d := range All() {

@@ -53,7 +53,7 @@ func unanswered(s *engine.State) (string, error) {
 	for _, key := range slices.SortedFunc(maps.Keys(silent), model.Key.Compare) {
 		w, _ := s.Index.Workload(key)
 		if names := unresolvedNames(s, w); len(names) > 0 {
-			texts = append(texts, fmt.Sprintf("%s, %s %s: %s", dialect.Display(w.Origin.Object()),
+			texts = append(texts, fmt.Sprintf("%s, %s %s: %s", dialect.KindNamesOfObjects(s.Objects).Object(w.Origin.Object()),
 				map[bool]string{true: "pod", false: "pods"}[len(silent[key]) == 1], some(silent[key]), some(names)))
 		}
 	}

@@ -211,10 +211,11 @@ func served(ctx context.Context, c *Cluster) (string, error) {
 
 // countFindings returns a warning with the number of findings per object.
 func countFindings(all []model.Finding) (string, error) {
+	kinds := dialect.KindNamesOfFindings(slices.Values(all))
 	count := map[string]int{}
 	errs := 0
 	for _, f := range all {
-		count[dialect.Display(f.Object)]++
+		count[kinds.Object(f.Object)]++
 		if f.Severity == model.Error {
 			errs++
 		}

@@ -9,6 +9,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/names"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -27,6 +28,8 @@ type Workload struct {
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
+
+	kinds dialect.KindNames
 }
 
 // Port is a port of a listener or of a service.
@@ -92,7 +95,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	view := s.Views[w.Key]
 	out := Workload{
 		Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key),
-		Status: conditions(s, w.Origin.Object()),
+		Status: conditions(s, w.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
 	}
 	out.Drivers = s.Drivers(w.Key, defaultDriver)
 	if w.Pod != nil {
@@ -135,12 +138,14 @@ type Service struct {
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
+
+	kinds dialect.KindNames
 }
 
 // OfService describes a service.
 func OfService(s *engine.State, service model.Service) Service {
 	out := Service{
-		Service: service, Status: conditions(s, service.Origin.Object()),
+		Service: service, Status: conditions(s, service.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
 		Names: namesOf(s, names.NewResolver(s), service),
 	}
 	out.Addresses = names.Known(service.Addresses)
@@ -166,6 +171,8 @@ type Mesh struct {
 	Services  []Member        `json:"services,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
+
+	kinds dialect.KindNames
 }
 
 // Member is a workload or a service of a mesh.
@@ -183,7 +190,9 @@ type Member struct {
 
 // OfMesh describes a mesh. Its findings are those of all its members.
 func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
-	out := Mesh{Mesh: mesh, Status: conditions(s, mesh.Origin.Object())}
+	out := Mesh{
+		Mesh: mesh, Status: conditions(s, mesh.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
+	}
 	about := map[model.ObjectRef]bool{mesh.Origin.Object(): true}
 	m := s.Index.Model
 	for _, w := range m.Workloads {

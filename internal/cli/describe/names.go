@@ -9,7 +9,6 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -78,7 +77,7 @@ func (p *page) names(all []Name) {
 		if several {
 			var clients []string
 			for _, c := range n.Clients[:min(len(n.Clients), mostClients)] {
-				clients = append(clients, dialect.Display(c))
+				clients = append(clients, p.kinds.Object(c))
 			}
 			if more := len(n.Clients) - mostClients; more > 0 {
 				clients = append(clients, fmt.Sprintf("and %d more", more))

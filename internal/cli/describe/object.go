@@ -24,6 +24,8 @@ type Object struct {
 	Routes   []Route         `json:"routes,omitempty"`
 	Status   []Condition     `json:"status,omitempty"`
 	Findings []model.Finding `json:"findings,omitempty"`
+
+	kinds dialect.KindNames
 }
 
 // Item is a mesh item, and the field that defines it.
@@ -47,6 +49,7 @@ func OfObject(s *engine.State, o client.Object) Object {
 	ref := dialect.RefOf(o)
 	out := Object{
 		ObjectRef: ref, Status: conditions(s, ref), Findings: findingsAbout(s, map[model.ObjectRef]bool{ref: true}),
+		kinds: dialect.KindNamesOfObjects(s.Objects),
 	}
 	item := func(mesh, kind, name string, at model.Origin) {
 		if at.Object() == ref {

@@ -7,19 +7,18 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // Text writes the description as text.
 func (d Router) Text(w io.Writer, s terminal.Style) error {
-	p := &page{s: s}
-	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
+	p := &page{s: s, kinds: d.kinds}
+	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(p.kinds.Object(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to its services get no route")
 	if len(d.Gateways) > 0 {
 		t := terminal.Table{Headings: []string{"GATEWAY", "OBJECT"}}
 		for _, g := range d.Gateways {
-			t.Row(g.Name, s.Dim(dialect.Display(g.Object)))
+			t.Row(g.Name, s.Dim(p.kinds.Object(g.Object)))
 		}
 		p.heading("Gateways")
 		p.table(t)
@@ -30,7 +29,7 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 	p.heading("Services")
 	t := terminal.Table{Headings: []string{"SERVICE", "OBJECT"}}
 	for _, v := range d.Services {
-		t.Row(v.Name, s.Dim(dialect.Display(v.Object)))
+		t.Row(v.Name, s.Dim(p.kinds.Object(v.Object)))
 	}
 	if t.Len() == 0 {
 		p.WriteString("  none: no service uses this router\n")
@@ -46,8 +45,8 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 
 // Text writes the description as text.
 func (d Object) Text(w io.Writer, s terminal.Style) error {
-	p := &page{s: s}
-	p.WriteString(s.Cyan(dialect.Display(d.ObjectRef)) + "\n")
+	p := &page{s: s, kinds: d.kinds}
+	p.WriteString(s.Cyan(p.kinds.Object(d.ObjectRef)) + "\n")
 	p.heading("Mesh items")
 	t := terminal.Table{Headings: []string{"MESH", "KIND", "NAME", "FIELD"}}
 	for _, item := range d.Items {

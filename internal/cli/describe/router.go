@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"anymesh.dev/anymesh/internal/cli/phrases"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -21,13 +22,15 @@ type Router struct {
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
+
+	kinds dialect.KindNames
 }
 
 // OfRouter describes a router.
 func OfRouter(s *engine.State, router model.Router) Router {
 	out := Router{
 		Mesh: router.Mesh, Name: router.Name, Origin: router.Origin, Ports: routerPorts(s, router),
-		Status:   conditions(s, router.Origin.Object()),
+		Status: conditions(s, router.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
 		Findings: findingsAbout(s, map[model.ObjectRef]bool{router.Origin.Object(): true}),
 	}
 	for _, v := range s.Index.Model.Services {

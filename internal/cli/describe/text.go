@@ -16,8 +16,9 @@ import (
 // page builds the text of a description.
 type page struct {
 	strings.Builder
-	s   terminal.Style
-	err error
+	s     terminal.Style
+	kinds dialect.KindNames
+	err   error
 }
 
 func (p *page) heading(text string) { p.WriteString("\n" + p.s.Bold(text) + "\n") }
@@ -37,11 +38,11 @@ func (p *page) flush(w io.Writer) error {
 
 // Text writes the description as text.
 func (d Workload) Text(w io.Writer, s terminal.Style) error {
-	p := &page{s: s}
+	p := &page{s: s, kinds: d.kinds}
 	if d.Pod != nil {
 		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
 	}
-	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(p.kinds.Object(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
 	if d.Role == model.RoleGateway {
 		p.WriteString("gateway: requests of clients outside the mesh go to services of the mesh\n")
 	} else {
@@ -87,8 +88,8 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 
 // Text writes the description as text.
 func (d Service) Text(w io.Writer, s terminal.Style) error {
-	p := &page{s: s}
-	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
+	p := &page{s: s, kinds: d.kinds}
+	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(p.kinds.Object(d.Origin.Object())), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.names(d.Names)
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to this service get no route")
@@ -101,21 +102,21 @@ func (d Service) Text(w io.Writer, s terminal.Style) error {
 
 // Text writes the description as text.
 func (d Mesh) Text(w io.Writer, s terminal.Style) error {
-	p := &page{s: s}
-	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(dialect.Display(d.Origin.Object())), s.Bold(d.Name))
+	p := &page{s: s, kinds: d.kinds}
+	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(p.kinds.Object(d.Origin.Object())), s.Bold(d.Name))
 	fmt.Fprintf(p, "trust domain %s; undeclared destinations: %s; addresses: %s\n", d.TrustDomain, d.Egress,
 		cmp.Or(string(d.Family), "IPv6 and IPv4"))
 	p.heading("Workloads")
 	t := terminal.Table{Headings: []string{"NAME", "LISTENS", "READY", "OBJECT"}}
 	for _, m := range d.Workloads {
 		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), fmt.Sprintf("%d/%d", m.Ready, m.Instances),
-			s.Dim(dialect.Display(m.Object)))
+			s.Dim(p.kinds.Object(m.Object)))
 	}
 	p.list(t)
 	p.heading("Services")
 	t = terminal.Table{Headings: []string{"NAME", "PORTS", "RESOLVES TO", "OBJECT"}}
 	for _, m := range d.Services {
-		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), p.values(m.Names), s.Dim(dialect.Display(m.Object)))
+		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), p.values(m.Names), s.Dim(p.kinds.Object(m.Object)))
 	}
 	p.list(t)
 	p.status(d.Status)
@@ -149,12 +150,12 @@ func (p *page) ports(ports []Port, none string) {
 			p.WriteString("; with and without TLS")
 		}
 		if port.Through != nil {
-			p.WriteString("; through " + dialect.Display(*port.Through))
+			p.WriteString("; through " + p.kinds.Object(*port.Through))
 		}
 		if port.Timeouts != "" {
 			p.WriteString("; timeouts: " + port.Timeouts)
 		}
-		p.WriteString("  " + p.s.Dim(dialect.DisplayOrigin(port.Origin)) + "\n")
+		p.WriteString("  " + p.s.Dim(p.kinds.Origin(port.Origin)) + "\n")
 		if len(port.Routes) == 0 && port.Timeouts == "" {
 			p.WriteString("    " + p.s.Yellow("no routes") + "\n")
 		}
@@ -173,7 +174,7 @@ func (p *page) ports(ports []Port, none string) {
 func (p *page) route(r Route) {
 	var targets []string
 	for _, t := range r.Targets {
-		name := dialect.Display(t.Object)
+		name := p.kinds.Object(t.Object)
 		if t.Port != 0 {
 			name += fmt.Sprintf(" port %d", t.Port)
 		}
@@ -183,13 +184,13 @@ func (p *page) route(r Route) {
 		targets = append(targets, name)
 	}
 	if r.Service != nil {
-		targets = []string{dialect.Display(r.Service.Object)}
+		targets = []string{p.kinds.Object(r.Service.Object)}
 		if r.Service.Port != 0 {
 			targets[0] += fmt.Sprintf(" port %d", r.Service.Port)
 		}
 	}
 	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("no destination")),
-		p.s.Dim(dialect.DisplayOrigin(r.Origin)))
+		p.s.Dim(p.kinds.Origin(r.Origin)))
 	if len(r.Rewrites) > 0 {
 		fmt.Fprintf(p, "      rewrites: %s\n", strings.Join(r.Rewrites, ", "))
 	}
@@ -211,7 +212,7 @@ func (p *page) callers(all []Caller, routes bool) {
 		t.Headings = append(t.Headings, "ROUTE", "SHARE")
 	}
 	for _, c := range all {
-		row := []string{dialect.Display(c.Object), fmt.Sprintf("%s:%d", c.Service, c.Port)}
+		row := []string{p.kinds.Object(c.Object), fmt.Sprintf("%s:%d", c.Service, c.Port)}
 		if routes {
 			row = append(row, c.Route, c.Share)
 		}
@@ -227,6 +228,6 @@ func (p *page) findings(all []model.Finding) {
 	}
 	for _, f := range all {
 		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), p.s.Link(findings.URL(string(f.Code)), string(f.Code)),
-			p.s.Dim(dialect.DisplayField(f.Object, f.Path)), f.Text)
+			p.s.Dim(p.kinds.Field(f.Object, f.Path)), f.Text)
 	}
 }

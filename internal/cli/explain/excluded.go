@@ -47,7 +47,7 @@ func (f *finder) fromExcluded(w lookup.Workload, r Request) (Result, bool) {
 			continue
 		}
 		step.Text += ": the connection goes around the sidecar"
-		a := Result{Request: r.Request, Workload: w}
+		a := Result{Request: r.Request, Workload: w, kinds: dialect.KindNamesOfObjects(f.state.Objects)}
 		a.Decision = model.Decision{Outcome: model.PassedThrough, Request: r.Request, Steps: []model.Step{step}}
 		a.addDirect(f.state, f, r, pod.Namespace)
 		return a, true

@@ -10,6 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/phrases"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -32,6 +33,8 @@ type Result struct {
 	Owner *Owner `json:"owner,omitempty"`
 	// Findings are the findings about objects on the path of the request.
 	Findings []model.Finding `json:"findings,omitempty"`
+
+	kinds dialect.KindNames
 }
 
 // Delivered reports whether the request reaches an application or leaves the mesh.
@@ -54,7 +57,7 @@ func From(s *engine.State, w lookup.Workload, r Request) Result {
 	if a, is := find.fromExcluded(w, r); is {
 		return a
 	}
-	a := Result{Workload: w}
+	a := Result{Workload: w, kinds: dialect.KindNamesOfObjects(s.Objects)}
 	var first []model.Step
 	if r.Name != "" {
 		name := resolve(s, w, r.Name, find.live)
@@ -83,7 +86,9 @@ func Into(s *engine.State, w lookup.Workload, r Request) Result {
 	}
 	find := newFinder(s)
 	r.State.Empty = find.empty(w, view, view.DecideInbound(r.Request))
-	a := Result{Request: r.Request, Workload: w, Inbound: true}
+	a := Result{
+		Request: r.Request, Workload: w, Inbound: true, kinds: dialect.KindNamesOfObjects(s.Objects),
+	}
 	a.Decision = view.DecideInbound(r.Request)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	a.Failure = failureOf(a.Decision.Outcome, a.Request)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -27,7 +28,7 @@ func FromOutsider(s *engine.State, r Request, name, namespace string) (Result, b
 	r.SetClient(find.addressOf(pod))
 	a := Result{Request: r.Request, Workload: lookup.Workload{Workload: model.Workload{
 		Key: model.Key{Name: pod.Namespace + "/" + pod.Name}, Origin: at,
-	}}}
+	}}, kinds: dialect.KindNamesOfObjects(s.Objects)}
 	a.Decision = model.Decision{Outcome: model.PassedThrough, Request: r.Request, Steps: []model.Step{
 		{Text: fmt.Sprintf("pod %s/%s has no sidecar: it connects by itself", pod.Namespace, pod.Name), Origin: at},
 	}}

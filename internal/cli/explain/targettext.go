@@ -49,7 +49,7 @@ func (t Target) text(b *strings.Builder, s terminal.Style, a Result, sameLimits 
 				fmt.Fprintf(b, "%s%s\n", at, readiness(s, r.Ready, r.Instances))
 			}
 		}
-		r.text(b, s, at)
+		r.text(b, s, a.kinds, at)
 		if !sameLimits {
 			fmt.Fprintf(b, "%stimeouts  %s\n", at, r.Limits.text(a.Decision.Timeouts, t.Protocol))
 		}
@@ -74,7 +74,7 @@ func (r Receiver) name() string {
 }
 
 // text writes what the receiver does with the request.
-func (r Receiver) text(b *strings.Builder, s terminal.Style, indent string) {
+func (r Receiver) text(b *strings.Builder, s terminal.Style, kinds dialect.KindNames, indent string) {
 	r.TLS.text(b, s, indent)
 	switch d := r.InboundDecision; {
 	case r.TLS != nil && r.TLS.Refused, d == nil && r.undeclared:
@@ -88,7 +88,7 @@ func (r Receiver) text(b *strings.Builder, s terminal.Style, indent string) {
 			if i == len(d.Steps)-1 {
 				mark = arrow(s, d.Outcome) // of the step that decides
 			}
-			fmt.Fprintf(b, "%s%s %s  %s\n", indent, mark, step.Text, s.Dim(dialect.DisplayOrigin(step.Origin)))
+			fmt.Fprintf(b, "%s%s %s  %s\n", indent, mark, step.Text, s.Dim(kinds.Origin(step.Origin)))
 		}
 		if !good(d.Outcome) {
 			fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, d.Outcome), outcome(s, *d))

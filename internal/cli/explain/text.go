@@ -9,7 +9,6 @@ import (
 	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -23,13 +22,13 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 	if a.Inbound {
 		preposition = "into"
 	}
-	subject := dialect.Display(a.Workload.Origin.Object())
+	subject := a.kinds.Object(a.Workload.Origin.Object())
 	if a.Workload.Pod != nil {
 		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name +
 			", an instance of " + subject
 	}
 	fmt.Fprintf(&b, "%s  %s %s\n\n", s.Bold(requestLine(a.Request)), preposition, s.Cyan(subject))
-	if err := steps(&b, s, "  ", a.Decision); err != nil {
+	if err := a.steps(&b, s, "  "); err != nil {
 		return err
 	}
 	if a.Unresolved {
@@ -46,11 +45,11 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 		fmt.Fprintf(&b, "  header %s: %s\n", h.Name, h.Value)
 	}
 	if o := a.Owner; o != nil {
-		of := s.Cyan(dialect.Display(o.Owner))
+		of := s.Cyan(a.kinds.Object(o.Owner))
 		if o.Part != "" {
 			of += ", rule " + o.Part
 		}
-		fmt.Fprintf(&b, "  %s is of %s\n", dialect.Display(o.Object), of)
+		fmt.Fprintf(&b, "  %s is of %s\n", a.kinds.Object(o.Object), of)
 	}
 	common, same := a.limits()
 	for _, t := range a.Targets {
@@ -58,7 +57,7 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 	}
 	if a.Decision.Outcome == model.Forwarded {
 		b.WriteString("\n")
-		if a.protocol().Requests() {
+		if a.protocol().Requests() || a.Decision.Retry.Retries > 0 {
 			fmt.Fprintf(&b, "  retries   %s\n", phrases.Retry(a.Decision.Retry))
 		}
 		if !same {
@@ -77,7 +76,7 @@ func (a Result) findings(b *strings.Builder, s terminal.Style) {
 	}
 	for _, f := range a.Findings {
 		fmt.Fprintf(b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)),
-			s.Dim(dialect.DisplayField(f.Object, f.Path)), f.Text)
+			s.Dim(a.kinds.Field(f.Object, f.Path)), f.Text)
 	}
 }
 
@@ -113,12 +112,12 @@ func rewritten(before, after model.Request) string {
 	return requestLine(after)
 }
 
-func steps(b *strings.Builder, s terminal.Style, indent string, d model.Decision) error {
+func (a Result) steps(b *strings.Builder, s terminal.Style, indent string) error {
 	table := terminal.Table{Indent: indent}
-	for i, step := range d.Steps {
+	for i, step := range a.Decision.Steps {
 		origin := ""
 		if step.Origin.Object().Name != "" {
-			origin = s.Dim(dialect.DisplayOrigin(step.Origin))
+			origin = s.Dim(a.kinds.Origin(step.Origin))
 		}
 		table.Row(s.Dim(strconv.Itoa(i+1)), step.Text, origin)
 	}

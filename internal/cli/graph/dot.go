@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -33,7 +32,7 @@ func DOT(w io.Writer, meshes []Mesh) error {
 				shape += ", color=red"
 			}
 			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape,
-				strconv.Quote(dialect.Display(n.Object)))
+				strconv.Quote(n.object))
 		}
 		for _, e := range m.Edges {
 			fmt.Fprintf(&b, "    %s -> %s", id(e.From), id(e.To))

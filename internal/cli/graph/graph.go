@@ -55,6 +55,8 @@ type Node struct {
 	HiddenCallees int `json:"hiddenCallees,omitempty"`
 	// service is folded into its workload in drawings.
 	service *Node
+	// object is Object for people.
+	object string
 }
 
 // Pods are the pods of a workload.
@@ -80,6 +82,8 @@ type Edge struct {
 	routeCount int
 	// gateway is true for the routes of a gateway.
 	gateway bool
+	// through is Through for people.
+	through string
 }
 
 // Share is the percentage of the traffic of a route on an edge.
@@ -103,7 +107,7 @@ func (e Edge) Label() string {
 
 func (e Edge) share() string {
 	if e.Through != nil {
-		return "through " + dialect.Display(*e.Through)
+		return "through " + e.through
 	}
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
@@ -279,10 +283,15 @@ func (b *builder) edge(from, to string) *Edge {
 
 func (b *builder) done(mesh model.Mesh) Mesh {
 	out := Mesh{Name: mesh.Name, Egress: mesh.Egress, Nodes: []Node{}, Edges: []Edge{}}
+	kinds := dialect.KindNamesOfObjects(b.state.Objects)
 	for _, n := range b.nodes {
+		n.object = kinds.Object(n.Object)
 		out.Nodes = append(out.Nodes, n)
 	}
 	for _, e := range b.edges {
+		if e.Through != nil {
+			e.through = kinds.Object(*e.Through)
+		}
 		_, from := b.nodes[e.From]
 		if _, to := b.nodes[e.To]; from && to {
 			out.Edges = append(out.Edges, *e)

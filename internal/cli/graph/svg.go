@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -128,10 +127,10 @@ func (n Node) width() float64 {
 
 func (n Node) draw(b *strings.Builder, i *item) {
 	class := "node " + string(n.Kind)
-	title := string(n.Kind) + " " + n.Name + ": " + dialect.Display(n.Object)
+	title := string(n.Kind) + " " + n.Name + ": " + n.object
 	if n.service != nil {
 		class += " folded"
-		title = "service " + n.service.Name + ": " + dialect.Display(n.service.Object) + "; " + title
+		title = "service " + n.service.Name + ": " + n.service.object + "; " + title
 	}
 	if severity := n.severity(); severity == model.Error || severity == model.Warning {
 		class += " " + string(severity)

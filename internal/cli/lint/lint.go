@@ -147,6 +147,17 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 	return r, nil
 }
 
+// kinds returns the names of kinds in the report.
+func (r *Report) kinds() dialect.KindNames {
+	return dialect.KindNamesOfFindings(func(yield func(model.Finding) bool) {
+		for _, f := range r.Findings {
+			if !yield(f.Finding) {
+				return
+			}
+		}
+	})
+}
+
 func (r *Report) add(d *manifest.Document, f model.Finding) {
 	l := Located{Finding: f}
 	if d != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"anymesh.dev/anymesh/docs/findings"
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -81,8 +80,9 @@ func (r *Report) SARIF(version string) any {
 			Configuration: sarifDefault{level(c.Severity)},
 		})
 	}
+	kinds := r.kinds()
 	for _, f := range r.Findings {
-		at := dialect.DisplayField(f.Object, f.Path)
+		at := kinds.Field(f.Object, f.Path)
 		location := sarifLocation{Logical: []sarifLogical{{at}}}
 		if f.File != "" {
 			location.Physical = &sarifPhysical{sarifArtifact{uri(f.File)}, sarifRegion{f.Line}}

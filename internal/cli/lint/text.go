@@ -10,18 +10,18 @@ import (
 	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
 // Text writes a report as text: one line per finding in FILE:LINE format, and a summary.
 func (r *Report) Text(w io.Writer, s terminal.Style) error {
 	var b strings.Builder
+	kinds := r.kinds()
 	for _, f := range r.Findings {
 		if f.File != "" {
 			b.WriteString(s.Bold(fmt.Sprintf("%s:%d:", f.File, f.Line)) + " ")
 		}
-		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)), s.Cyan(dialect.Display(f.Object)))
+		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)), s.Cyan(kinds.Object(f.Object)))
 		if f.Path != "" {
 			b.WriteString(" " + s.Dim(f.Path))
 		}

@@ -51,18 +51,23 @@ type Answer struct {
 	// Target is the name of kind ExternalName.
 	Target string `json:"target,omitempty"`
 	// off is true if the mode is the reason for kind None.
-	off bool
+	off   bool
+	kinds dialect.KindNames
 }
 
 // Resolver finds the Services and destinations with the names of services.
 type Resolver struct {
 	index    *model.Index
 	services map[types.NamespacedName]*corev1.Service
+	kinds    dialect.KindNames
 }
 
 // NewResolver returns a resolver for a state of the mesh.
 func NewResolver(s *engine.State) *Resolver {
-	r := &Resolver{index: s.Index, services: map[types.NamespacedName]*corev1.Service{}}
+	r := &Resolver{
+		index: s.Index, services: map[types.NamespacedName]*corev1.Service{},
+		kinds: dialect.KindNamesOfObjects(s.Objects),
+	}
 	for _, o := range s.Objects {
 		if service, is := o.(*corev1.Service); is {
 			r.services[types.NamespacedName{Namespace: service.Namespace, Name: service.Name}] = service
@@ -90,7 +95,7 @@ func (r *Resolver) Resolve(service model.Service, mode model.DNSMode) Answer {
 // InCluster returns how the names of a service resolve for clients whose agents do not answer them.
 func (r *Resolver) InCluster(service model.Service) Answer {
 	a := r.inCluster(service)
-	a.InCluster = a.Kind
+	a.InCluster, a.kinds = a.Kind, r.kinds
 	return a
 }
 
@@ -182,7 +187,7 @@ func (a Answer) Value() string {
 
 // Source describes who answers, and what the cluster knows.
 func (a Answer) Source() string {
-	object := dialect.Display(a.Of.Object())
+	object := a.kinds.Object(a.Of.Object())
 	known := map[Kind]string{
 		ClusterIP: object, ExternalName: object, Pods: "headless " + object, Hostname: "hostname of " + object,
 		None: "no Service has this name",
