@@ -45,7 +45,8 @@ func AllFeatures() []Feature {
 		all = append(all, "route.retry."+Feature(c))
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
-		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status", "route.retry.backoff",
+		"route.weights", "route.chain", "route.conversion", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
+		"route.retry.backoff", "route.retry.pause",
 		"route.timeout", "route.service", "route.redirect", routeClients, "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
@@ -246,6 +247,7 @@ func (n needs) routes(routes []Route) {
 		}
 		n.add("route.weights", r.Origin, len(a.Destinations) > 1)
 		n.add("route.chain", r.Origin, len(a.ForwardChain)+len(a.ReverseChain) > 0)
+		n.add("route.conversion", r.Origin, a.Convert)
 		n.add("route.service", r.Origin, a.Service != nil)
 		n.add("route.redirect", r.Origin, a.Redirect != nil)
 		n.add(routeClients, r.Origin, r.Clients != nil)
@@ -254,6 +256,7 @@ func (n needs) routes(routes []Route) {
 		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})
 		n.add("route.retry.status", r.Origin, len(a.Retry.StatusCodes) > 0)
 		n.add("route.retry.backoff", r.Origin, a.Retry.Backoff > 0)
+		n.add("route.retry.pause", r.Origin, a.Retry.Pause > 0)
 		for _, c := range a.Retry.Conditions {
 			n.add("route.retry."+Feature(c), r.Origin, true)
 		}

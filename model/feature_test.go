@@ -67,9 +67,9 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 		Clients: &model.ClientRanges{},
 		Action: model.Action{
 			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{},
-			ForwardChain: []string{"i"}, Redirect: &model.Redirect{},
+			ForwardChain: []string{"i"}, Convert: true, Redirect: &model.Redirect{},
 			Rewrite:  &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
-			Retry:    model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}},
+			Retry:    model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}, Pause: 1},
 			Timeouts: model.Timeouts{Request: 1},
 		},
 	}

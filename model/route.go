@@ -78,8 +78,10 @@ type Action struct {
 	// ForwardChain and Egress are the destinations that a stream passes in each direction (l7mp).
 	ForwardChain []string `json:"forwardChain,omitempty"`
 	ReverseChain []string `json:"reverseChain,omitempty"`
-	Rewrite      *Rewrite `json:"rewrite,omitempty"`
-	Retry        Retry    `json:"retry,omitzero"`
+	// Convert is true if the destinations speak another protocol than the client (l7mp).
+	Convert bool     `json:"convert,omitempty"`
+	Rewrite *Rewrite `json:"rewrite,omitempty"`
+	Retry   Retry    `json:"retry,omitzero"`
 	// Timeouts limit the hop from the client's side.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
@@ -132,6 +134,8 @@ type Retry struct {
 	Retries uint32 `json:"retries,omitempty"`
 	// PerTry limits each attempt; with zero only the request timeout applies.
 	PerTry Duration `json:"perTry,omitzero"`
+	// Pause limits each attempt to connect, and is the time before the next one (l7mp); 0 leaves both to the driver.
+	Pause Duration `json:"pause,omitzero"`
 	// Conditions lists the failures that are retried.
 	Conditions []RetryCondition `json:"conditions,omitempty"`
 	// StatusCodes are the HTTP status codes that are retried.

@@ -47,9 +47,10 @@ type RouteSpec struct {
 	Retry *Retry `json:"retry,omitempty"`
 }
 
-// Route says where connections go, for several rules.
+// Route says where connections go, for several rules. Its singular name is not route: that is the name of the Route
+// trait, as kubectl takes it.
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:categories=all
+// +kubebuilder:resource:categories=l7mp,singular=l7mproute
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Accepted")].message`

@@ -95,7 +95,7 @@ type VirtualServiceSpec struct {
 
 // VirtualService is a service that listens on a socket of the pods that it selects.
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName=vsvc,categories=all
+// +kubebuilder:resource:shortName=vsvc,categories=l7mp
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Accepted")].message`

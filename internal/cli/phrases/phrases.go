@@ -129,6 +129,9 @@ func Retry(r model.Retry) string {
 	if r.PerTry > 0 {
 		text += ", per-try timeout " + Duration(r.PerTry)
 	}
+	if r.Pause > 0 {
+		text += ", each after " + Duration(r.Pause)
+	}
 	if len(on) > 0 {
 		text += ", on " + strings.Join(on, ", ")
 	}

@@ -17,9 +17,10 @@ func (Dialect) AssumeNamespace([]client.Object, string, map[string]string) (assu
 // AssumeMeshes returns none: there is one mesh.
 func (Dialect) AssumeMeshes([]client.Object) []client.Object { return nil }
 
-// AssumeProxy reports whether a pod has a container for the proxy, and its namespace does not exclude it.
+// AssumeProxy reports whether a pod has a container for the proxy and a network of its own, and its namespace does not
+// exclude it.
 func (d Dialect) AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool {
-	if !hasContainer(pod) {
+	if !hasContainer(pod) || pod.Spec.HostNetwork {
 		return false
 	}
 	value, set := "", false

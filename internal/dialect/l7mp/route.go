@@ -3,6 +3,7 @@ package l7mp
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -158,7 +159,7 @@ func (p *parser) retry(of *api.Retry, path string) model.Retry {
 		out.Retries = uint32(max(*of.NumRetries, 0))
 	}
 	if of.Timeout != nil {
-		p.notImplemented(path+".timeout", "the time between two attempts")
+		out.Pause = model.Duration(max(*of.Timeout, 0)) * model.Duration(time.Millisecond)
 	}
 	return out
 }

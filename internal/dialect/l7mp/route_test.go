@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -25,7 +26,8 @@ func TestInvalidRoutes(t *testing.T) {
 		{`{destination: {spec: {TCP: {port: 1}}, endpoints: [{spec: {address: 192.0.2.1}}], loadBalancer: {}}}`, "destination", "loadBalancer", true},
 		{`{destination: {spec: {TCP: {port: 1}}, endpoints: [{spec: {address: 192.0.2.1, port: 9}}]}}`, "destination.endpoints[0].spec.port", "no effect", true},
 		{`{destination: {spec: {TCP: {port: 1}}, endpoints: 7}}`, "destination.endpoints", "JSON number", false},
-		{`{destination: {spec: {UDP: {port: 1}}, endpoints: [{spec: {address: 192.0.2.1}}]}}`, "destination", "conversion", false},
+		{`{destination: {spec: {UDP: {port: 1}}, endpoints: [{spec: {address: 192.0.2.1}}]}}`, "", "", true},
+		{`{destination: {spec: {HTTP: {port: 1}}, endpoints: [{spec: {address: 192.0.2.1}}]}}`, "destination", "conversion", false},
 		{`{destination: {spec: {Echo: {}}}}`, "destination.spec.Echo", "not implemented", false},
 		{`{}`, "destination", "needs one destination", false},
 		{`{destination: a, cluster: b}`, "destination", "needs one destination", false},
@@ -61,8 +63,8 @@ func TestRetries(t *testing.T) {
 		`{retry_on: connect-failure}`: {
 			Retries: 1, Conditions: []model.RetryCondition{model.RetryConnectFailure},
 		},
-		`{retry_on: always, num_retries: 3}`: {
-			Retries: 3, Conditions: []model.RetryCondition{model.RetryConnectFailure, model.RetryDisconnect},
+		`{retry_on: always, num_retries: 3, timeout: 500}`: {
+			Retries: 3, Pause: model.Duration(500 * time.Millisecond), Conditions: []model.RetryCondition{model.RetryConnectFailure, model.RetryDisconnect},
 		},
 	} {
 		m, objects := newMesh()

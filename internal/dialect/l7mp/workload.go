@@ -48,7 +48,7 @@ func (r *workloadRule) evaluate(pods podSet, all []*listener) {
 		for _, l := range all {
 			f := model.NewFinding(l.origin.At("spec.selector"), model.CodeNoProxy, fmt.Sprintf(
 				"it has rules, and selects pods of %s, of which none has a proxy; name a container of them %s and enable "+
-					"injection, or remove the rules", pods, proxyContainer))
+					"injection, or remove the rules; pods in the network of their node get no proxy", pods, proxyContainer))
 			f.Severity = model.Error
 			r.findings.Emit(f)
 		}
@@ -149,9 +149,10 @@ func (r *routerRule) action(pods podSet, v *virtualService, of rule) model.Actio
 	if c == nil {
 		return out
 	}
-	if !convertible(v.protocol, c.protocol) {
+	convert := !same(v.protocol, c.protocol)
+	if convert && c.protocol == model.HTTP {
 		r.report(to.destination.origin, model.CodeFieldNotImplemented,
-			"%s accepts %s, and the destination speaks %s: the conversion is not implemented yet; connections are refused",
+			"%s accepts %s, and the destination speaks %s: there is no such conversion; connections are refused",
 			v.origin.Object(), v.protocol, c.protocol)
 		return out
 	}
@@ -165,7 +166,7 @@ func (r *routerRule) action(pods podSet, v *virtualService, of rule) model.Actio
 			chains[i] = append(chains[i], name)
 		}
 	}
-	out.ForwardChain, out.ReverseChain = chains[0], chains[1]
+	out.ForwardChain, out.ReverseChain, out.Convert = chains[0], chains[1], convert
 	out.Destinations = []model.WeightedDestination{{Destination: target, Weight: 1, Origin: to.destination.origin}}
 	return out
 }
@@ -193,8 +194,8 @@ func (r *routerRule) report(at model.Origin, code model.Code, format string, arg
 	r.findings.Emit(model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
-// convertible reports whether what a listener accepts can be sent to a destination as it is.
-func convertible(from, to model.Protocol) bool {
+// same reports whether what a listener accepts can be sent to a destination as it is.
+func same(from, to model.Protocol) bool {
 	stream := func(p model.Protocol) bool { return p == model.TCP || p == model.Unix }
 	return from == to || stream(from) && stream(to)
 }

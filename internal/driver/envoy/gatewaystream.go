@@ -33,7 +33,7 @@ func (r *renderer) streamListener(in model.Inbound) {
 			r.skipRoute(route, fault)
 			continue
 		}
-		if action := route.Action; !r.throughChain(route) {
+		if action := route.Action; !r.refused(route) {
 			if cluster, weighted := r.targets(action); cluster != "" || len(weighted) > 0 {
 				proxy := newTCPProxy("ingress", cluster, weighted, action.Timeouts.Idle, r.view.Workload.AccessLog)
 				if slices.Contains(action.Retry.Conditions, model.RetryConnectFailure) {
@@ -54,19 +54,23 @@ func (r *renderer) streamListener(in model.Inbound) {
 	}, routeOrigins(l.Origin, in.Routes)...)
 }
 
-// throughChain reports whether the traffic of a route has to pass other destinations, which Envoy cannot do. It must
-// not pass beside them.
-func (r *renderer) throughChain(route model.Route) bool {
-	if len(route.Action.ForwardChain)+len(route.Action.ReverseChain) == 0 {
+// refused reports whether Envoy cannot forward the traffic of a route: it has to pass other destinations, and must not
+// pass beside them, or its destination speaks another protocol.
+func (r *renderer) refused(route model.Route) bool {
+	switch a := route.Action; {
+	case len(a.ForwardChain)+len(a.ReverseChain) > 0:
+		r.skipRoute(route, "its traffic passes a chain of destinations")
+	case a.Convert:
+		r.skipRoute(route, "its destination speaks another protocol")
+	default:
 		return false
 	}
-	r.skipRoute(route, "its traffic passes a chain of destinations")
 	return true
 }
 
 // toDestinations completes a route to destinations; nil for an invalid one, which has a finding.
 func (r *renderer) toDestinations(out *routev3.Route, route model.Route) *routev3.Route {
-	if r.throughChain(route) {
+	if r.refused(route) {
 		out.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}}
 		return out
 	}
