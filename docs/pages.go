@@ -25,11 +25,11 @@ import (
 // of a code or of a rule is wrong.
 func Pages() (map[string]string, error) {
 	all := driver.Renderers()
-	fieldByField, err := appMesh(all)
+	fieldByField, err := appMesh(capturing(all))
 	if err != nil {
 		return nil, err
 	}
-	osmByField, err := openServiceMesh(all)
+	osmByField, err := openServiceMesh(capturing(all))
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +95,13 @@ func Pages() (map[string]string, error) {
 		"../charts/anymesh/" + alerts.File:                            string(rules),
 	})
 	return pages, nil
+}
+
+// capturing returns the drivers whose sidecars take captured connections; the others serve gateways only.
+func capturing(all map[string]sidecar.Renderer) map[string]sidecar.Renderer {
+	out := maps.Clone(all)
+	maps.DeleteFunc(out, func(_ string, r sidecar.Renderer) bool { return !r.Supports()["egress.Deny"] })
+	return out
 }
 
 // routeProviders lists the names of the providers of Routes.

@@ -1,29 +1,40 @@
 package cli
 
 import (
+	"errors"
+	"log/slog"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"anymesh.dev/anymesh/internal/driver/native/client"
 	"anymesh.dev/anymesh/internal/proxy"
 )
 
 func proxyRunCommand() *cobra.Command {
-	var file string
+	var file, discovery, node string
 	c := &cobra.Command{
-		Use:   "run -c FILE",
-		Short: "Run the multi-protocol proxy on this machine",
-		Long: "Run the multi-protocol proxy on this machine, with the listeners, clusters and rules of a file of YAML or JSON. It runs\n" +
-			"until it gets SIGTERM or SIGINT. The program anymesh-proxy is the same proxy with less memory.",
+		Use:   "run (-c FILE | --discovery SOCKET --node ID)",
+		Short: "Run the multi-protocol proxy",
+		Long: "Run the multi-protocol proxy, with the listeners, clusters and rules of a file of YAML or JSON, or with those that the agent\n" +
+			"of a pod relays from the control plane. It runs until it gets SIGTERM or SIGINT. The program anymesh-proxy is the same proxy\n" +
+			"with less memory, for files.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if (file == "") == (discovery == "") || (node == "") != (discovery == "") {
+				return exitError{2, errors.New("either --config, or --discovery and --node are required")}
+			}
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
-			return proxy.Run(ctx, file)
+			if file != "" {
+				return proxy.Run(ctx, file)
+			}
+			return client.Run(ctx, discovery, node, slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration, YAML or JSON")
-	_ = c.MarkFlagRequired("config") // the flag exists
+	c.Flags().StringVar(&discovery, "discovery", "", "Unix domain socket on which the agent relays the configuration")
+	c.Flags().StringVar(&node, "node", "", "xDS node ID of the pod")
 	return c
 }

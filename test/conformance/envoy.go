@@ -26,6 +26,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/internal/pod/relay"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -120,6 +121,9 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 	address, err := d.serve(ctx, node, resources)
 	if err != nil {
 		return nil, fmt.Errorf("discovery server: %w", err)
+	}
+	if p.binary == native.Name {
+		return d, p.startNative(ctx, node, address, d)
 	}
 	injector := &sidecar.InjectorContext{
 		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node, SDSSocketPath: p.socket,

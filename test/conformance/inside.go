@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/sidecar"
 	"anymesh.dev/anymesh/test/cases"
 )
@@ -133,7 +135,11 @@ func inside(out io.Writer) error {
 			return err
 		}
 	}
-	renderer, err := rendererFor(settings)
+	var driver sidecar.Driver = envoy.Driver{}
+	if os.Getenv(envBinary) == native.Name {
+		driver = native.Driver{}
+	}
+	renderer, err := rendererFor(driver, settings)
 	if err != nil {
 		return err
 	}

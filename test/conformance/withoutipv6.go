@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -45,8 +44,8 @@ func refuseIPv6() error {
 }
 
 // rendererFor returns the renderer that the driver sets for the settings of a mesh.
-func rendererFor(settings sidecar.Settings) (out sidecar.Renderer, err error) {
-	_, err = envoy.Driver{}.Start(&sidecar.ControllerContext{
+func rendererFor(driver sidecar.Driver, settings sidecar.Settings) (out sidecar.Renderer, err error) {
+	_, err = driver.Start(&sidecar.ControllerContext{
 		Configurator: &sidecar.MeshConfig{Sidecar: settings}, DebugHandlers: map[string]http.Handler{},
 		Deliver: func(r sidecar.Renderer) { out = r },
 	})

@@ -1,0 +1,105 @@
+package native
+
+import (
+	"strings"
+	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// clusterName returns the name of the cluster of a destination. Names of the proxy have no white space.
+func clusterName(destination string) string { return strings.ReplaceAll(destination, " ", "_") }
+
+// RenderDestination returns the cluster of a destination, with its endpoints.
+func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
+	d := &r.Destination
+	of, known := protocols[d.Protocol]
+	if !known {
+		return nil // the feature has a finding
+	}
+	out := config.Cluster{
+		Name:         clusterName(d.Name),
+		Spec:         config.ClusterSpec{Protocol: of, Port: int(d.Port), HTTP2: d.Protocol == model.HTTP2 || d.Protocol == model.GRPC},
+		Endpoints:    endpoints(r),
+		LoadBalancer: config.LoadBalancer{Policy: config.RoundRobin},
+		HealthCheck:  healthCheck(d.HealthCheck),
+		Outlier:      outlier(d.OutlierDetection),
+	}
+	if d.Protocol == model.Unix {
+		out.Spec.Port = 0
+	}
+	if d.Balance.Policy == model.ConsistentHash {
+		out.LoadBalancer = config.LoadBalancer{Policy: config.ConsistentHash, Key: d.Balance.HashKey}
+	}
+	panics := int(d.PanicThreshold)
+	out.LoadBalancer.PanicThreshold = &panics
+	return []sidecar.Resource{encode("cluster/"+out.Name, &config.Config{Clusters: []config.Cluster{out}}, d.Origin)}
+}
+
+// endpoints returns the addresses of the instances, the fixed ones, or the host name.
+func endpoints(r model.ResolvedDestination) []config.Endpoint {
+	d := &r.Destination
+	var out []config.Endpoint
+	switch d.Discovery.Kind {
+	case model.DiscoverInstances:
+		for _, e := range r.Endpoints {
+			for _, a := range e.Addresses[:min(1, len(e.Addresses))] {
+				one := config.Endpoint{Spec: config.EndpointSpec{Address: a.String()}}
+				if port := d.PortAt(e); port != d.Port {
+					one.Spec.Port = int(port)
+				}
+				out = append(out, one)
+			}
+		}
+	case model.DiscoverStatic:
+		for _, a := range d.Discovery.Addresses {
+			one := config.Endpoint{Spec: config.EndpointSpec{Address: a.Host}}
+			if a.Socket != "" {
+				one.Spec.Address = a.Socket
+			}
+			if a.Weight > 0 {
+				weight := int(min(a.Weight, maxWeight))
+				one.Weight = &weight
+			}
+			out = append(out, one)
+		}
+	case model.DiscoverDNS, model.DiscoverDNSEndpoints:
+		out = append(out, config.Endpoint{Spec: config.EndpointSpec{Address: d.Discovery.LookupName()}})
+	}
+	return out
+}
+
+// maxWeight is the greatest weight of an endpoint.
+const maxWeight = 1_000_000
+
+// checks are the protocols of health checks.
+var checks = map[model.Protocol]string{
+	model.HTTP: "HTTP", model.HTTP2: "HTTP", model.GRPC: "gRPC", model.TCP: "TCP",
+}
+
+func healthCheck(h *model.HealthCheck) *config.HealthCheck {
+	if h == nil {
+		return nil
+	}
+	return &config.HealthCheck{
+		Protocol: checks[h.Protocol], Path: h.Path, Interval: max(10, milliseconds(h.Interval)),
+		Timeout: max(1, milliseconds(h.Timeout)), Healthy: int(h.HealthyThreshold), Unhealthy: int(h.UnhealthyThreshold),
+	}
+}
+
+func outlier(o *model.OutlierDetection) *config.Outlier {
+	if o == nil {
+		return nil
+	}
+	return &config.Outlier{
+		Failures: int(o.ServerErrors), Time: max(1, milliseconds(o.BaseEjection)), MaxPercent: int(min(o.MaxEjectedPercent, 100)),
+	}
+}
+
+// maxTime is the longest time of the proxy, in milliseconds.
+const maxTime = 1_000_000_000
+
+// milliseconds returns a time in the unit of the proxy.
+func milliseconds(d model.Duration) int { return int(min(time.Duration(d).Milliseconds(), maxTime)) }

@@ -1,0 +1,198 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// protocols are the protocols of listeners and clusters.
+var protocols = map[model.Protocol]config.Protocol{
+	model.HTTP: config.HTTP, model.HTTP2: config.HTTP, model.GRPC: config.HTTP, model.TCP: config.TCP,
+	model.UDP: config.UDP, model.WebSocket: config.WebSocket, model.Unix: config.UnixDomainSocket,
+}
+
+// Render returns a resource for each listener, and one for the metrics.
+func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	r := renderer{view: v}
+	r.add("stats", &config.Config{
+		Listeners: []config.Listener{statsListener()}, RuleLists: []config.RuleList{{Name: noRoute, Rules: []config.RuleRef{}}},
+	}, v.Workload.Origin)
+	for _, in := range v.Inbound {
+		r.listener(in)
+	}
+	return r.resources, model.SortFindings(r.findings)
+}
+
+type renderer struct {
+	view      *model.View
+	resources []sidecar.Resource
+	findings  []model.Finding
+}
+
+// add adds a resource.
+func (r *renderer) add(name string, c *config.Config, origins ...model.Origin) {
+	r.resources = append(r.resources, encode(name, c, origins...))
+}
+
+func encode(name string, c *config.Config, origins ...model.Origin) sidecar.Resource {
+	body, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("native: %s does not encode: %v", name, err)) // all values of the model can be encoded as JSON
+	}
+	return sidecar.Resource{Type: ResourceType, Name: name, Body: body, Origins: origins}
+}
+
+// noRoute is a list of rules that matches nothing.
+const noRoute = "anymesh-no-route"
+
+// statsListener serves metrics and readiness.
+func statsListener() config.Listener {
+	return config.Listener{
+		Name: "anymesh-stats", Spec: config.ListenerSpec{Protocol: config.HTTP, Port: defaultStatsPort},
+		Rules: config.RulesRef{Inline: []config.RuleRef{{Inline: &config.Rule{Action: config.Action{
+			Route: toCluster(config.ClusterRef{Inline: &config.Cluster{Spec: config.ClusterSpec{Protocol: config.Prometheus}}}),
+		}}}}},
+	}
+}
+
+func toCluster(c config.ClusterRef) *config.RouteRef {
+	return &config.RouteRef{Inline: &config.Route{Destination: c}}
+}
+
+// listener renders a listener with its rules.
+func (r *renderer) listener(in model.Inbound) {
+	l := in.Listener
+	if l.Router == "" {
+		return // the feature listener.services has a finding
+	}
+	of, known := protocols[l.Protocol]
+	if !known {
+		return // the feature has a finding
+	}
+	out := config.Listener{
+		Name: fmt.Sprintf("%s:%d", strings.ToLower(string(of)), l.Port),
+		Spec: config.ListenerSpec{Protocol: of, Port: int(l.Port)},
+	}
+	origins := []model.Origin{l.Origin}
+	switch {
+	case l.Protocol == model.Unix:
+		out.Name, out.Spec.Filename = "unix:"+l.Socket, l.Socket
+	case l.Peer.IsValid():
+		out.Spec.Connect = &config.ConnectSpec{Address: l.Peer.Addr().String(), Port: int(l.Peer.Port())}
+	}
+	out.Rules.Inline = []config.RuleRef{}
+	for _, route := range in.Routes {
+		if rule := r.rule(route); rule != nil {
+			out.Rules.Inline = append(out.Rules.Inline, config.RuleRef{Inline: rule})
+			origins = append(origins, route.Origin)
+		}
+	}
+	r.add("listener/"+out.Name, &config.Config{Listeners: []config.Listener{out}}, origins...)
+}
+
+// rule renders a route; nil for one that is left out, with a finding.
+func (r *renderer) rule(route model.Route) *config.Rule {
+	match, ok := predicateOf(route.Match)
+	if !ok {
+		r.skip(route, "its conditions are not supported")
+		return nil
+	}
+	out := &config.Rule{Match: match}
+	action := route.Action
+	if action.Rewrite != nil {
+		if action.Rewrite.Host != "" || action.Rewrite.Path != "" || action.Rewrite.PathPrefix != nil {
+			r.skip(route, "rewrites of the host name and of the path are not supported")
+			return nil
+		}
+		out.Action.Rewrite = rewrites(*action.Rewrite)
+	}
+	if action.Service != nil || action.Redirect != nil {
+		return nil // the features have findings
+	}
+	var to []model.WeightedDestination
+	for _, d := range action.Destinations {
+		if d.Weight > 0 {
+			to = append(to, d)
+		}
+	}
+	if len(to) != 1 {
+		// Connections are refused; with several, the feature route.weights has a finding.
+		return &config.Rule{Match: match, Action: config.Action{Apply: noRoute}}
+	}
+	out.Action.Route = &config.RouteRef{Inline: &config.Route{
+		Destination: config.ClusterRef{Name: clusterName(to[0].Destination)},
+		Ingress:     chain(action.ForwardChain), Egress: chain(action.ReverseChain),
+		Retry: retry(action.Retry), Timeouts: timeouts(action),
+	}}
+	return out
+}
+
+func (r *renderer) skip(route model.Route, why string) {
+	r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeNotSupported,
+		fmt.Sprintf("the driver %s leaves out the route %s: %s", Name, route.Name, why)))
+}
+
+func chain(names []string) []config.ClusterRef {
+	var out []config.ClusterRef
+	for _, name := range names {
+		out = append(out, config.ClusterRef{Name: clusterName(name)})
+	}
+	return out
+}
+
+// rewrites returns the changes of the metadata. Those of headers change requests.
+func rewrites(of model.Rewrite) []config.Rewrite {
+	var out []config.Rewrite
+	for _, h := range of.Headers {
+		out = append(out, config.Rewrite{Path: "/HTTP/headers/" + strings.ToLower(h.Name), Value: h.Value})
+	}
+	for _, m := range of.Metadata {
+		out = append(out, config.Rewrite{Path: m.Path, Value: m.Value})
+	}
+	return out
+}
+
+// retryCauses are the failures that are retried.
+var retryCauses = map[model.RetryCondition]config.RetryOn{
+	model.RetryConnectFailure: config.RetryConnectFailure, model.RetryDisconnect: config.RetryDisconnect,
+}
+
+func retry(of model.Retry) config.Retry {
+	var out config.Retry
+	if of.Retries == 0 {
+		return out
+	}
+	for _, c := range of.Conditions {
+		switch on := retryCauses[c]; {
+		case on == "" || on == out.RetryOn:
+		case out.RetryOn == "":
+			out.RetryOn = on
+		default:
+			out.RetryOn = config.RetryAlways
+		}
+	}
+	for _, s := range of.StatusCodes {
+		out.Statuses = append(out.Statuses, int(s))
+	}
+	n := int(of.Retries)
+	out.NumRetries = &n
+	if of.Pause > 0 {
+		pause := milliseconds(of.Pause)
+		out.Timeout = &pause
+	}
+	return out
+}
+
+func timeouts(of model.Action) config.Timeouts {
+	out := config.Timeouts{Request: milliseconds(of.Timeouts.Request), Attempt: milliseconds(of.Retry.PerTry)}
+	if of.Timeouts.Idle > 0 {
+		idle := milliseconds(of.Timeouts.Idle)
+		out.Idle = &idle
+	}
+	return out
+}

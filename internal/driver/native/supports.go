@@ -1,0 +1,32 @@
+package native
+
+import "anymesh.dev/anymesh/model"
+
+// Supports lists the features of the model that this driver supports.
+func (Driver) Supports() map[model.Feature]bool {
+	supported := map[model.Feature]bool{
+		"egress.Allow": true, "listener.router": true, "balance.ConsistentHash": true,
+		"route.match.method": true, "route.match.predicate": true, "route.chain": true, "route.conversion": true, "route.rewrite": true,
+		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true,
+		"outlierDetection": true, "panicThreshold": true,
+		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
+		model.DiscoveryFeature(model.DiscoverStatic): true,
+	}
+	for p := range protocols {
+		supported[model.ListenerFeature(p)] = true
+		supported[model.DestinationFeature(p)] = true
+	}
+	for p := range checks {
+		supported[model.HealthCheckFeature(p)] = true
+	}
+	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Present} {
+		supported["route.match.header."+model.Feature(k)] = true
+	}
+	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.PathPrefix} {
+		supported["route.match.path."+model.Feature(k)] = true
+	}
+	for cause := range retryCauses {
+		supported["route.retry."+model.Feature(cause)] = true
+	}
+	return supported
+}
