@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"anymesh.dev/anymesh/internal/driver/native/client"
 	"anymesh.dev/anymesh/internal/proxy"
+	"anymesh.dev/anymesh/internal/proxy/discovery"
 )
 
 func proxyRunCommand() *cobra.Command {
-	var file, discovery, node string
+	var file, socket, node string
 	c := &cobra.Command{
 		Use:   "run (-c FILE | --discovery SOCKET --node ID)",
 		Short: "Run the multi-protocol proxy",
@@ -22,7 +22,7 @@ func proxyRunCommand() *cobra.Command {
 			"with less memory, for files.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if (file == "") == (discovery == "") || (node == "") != (discovery == "") {
+			if (file == "") == (socket == "") || (node == "") != (socket == "") {
 				return exitError{2, errors.New("either --config, or --discovery and --node are required")}
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -30,11 +30,11 @@ func proxyRunCommand() *cobra.Command {
 			if file != "" {
 				return proxy.Run(ctx, file)
 			}
-			return client.Run(ctx, discovery, node, slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)))
+			return discovery.Run(ctx, socket, node, slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration, YAML or JSON")
-	c.Flags().StringVar(&discovery, "discovery", "", "Unix domain socket on which the agent relays the configuration")
+	c.Flags().StringVar(&socket, "discovery", "", "Unix domain socket on which the agent relays the configuration")
 	c.Flags().StringVar(&node, "node", "", "xDS node ID of the pod")
 	return c
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/driver/native"
-	"anymesh.dev/anymesh/internal/driver/native/client"
+	client "anymesh.dev/anymesh/internal/proxy/discovery"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -22,7 +22,7 @@ func declared(view *model.View) bool {
 }
 
 // startNative runs our proxy in this process, and returns when it is ready.
-func (p process) startNative(ctx context.Context, node string, discovery *net.TCPAddr, d *discovery) error {
+func (p process) startNative(ctx context.Context, node string, server *net.TCPAddr, d *discovery) error {
 	injector := &sidecar.InjectorContext{
 		Context: ctx, OsmNamespace: "anymesh-system", Workload: model.Workload{Role: model.RoleGateway}, Node: node,
 		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarImage: native.Name}},
@@ -31,7 +31,7 @@ func (p process) startNative(ctx context.Context, node string, discovery *net.TC
 		return err
 	}
 	d.metricsURL = injector.Sidecar.MetricsURL
-	if _, err := p.serveRelay(ctx, discovery); err != nil {
+	if _, err := p.serveRelay(ctx, server); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)

@@ -41,4 +41,5 @@ var proxyImports = []rule{
 		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/proxyprotocol",
 		"internal/proxy/session", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/tracing", "internal/proxy/websocket",
 	}},
+	{"internal/proxy/discovery", []string{"internal/proxy", "internal/proxy/config"}},
 }

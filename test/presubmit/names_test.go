@@ -178,7 +178,7 @@ func foreign(file string, text []byte, names []name) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var own []string // a name that is a part of a longer one is not used by it
+	own := []string{"alternative", " ", "nativeendian", " ", "nativesidecar", " "} // a name that is a part of a longer one is not used by it
 	names = slices.DeleteFunc(slices.Clone(names), func(n name) bool {
 		if startsWithAny(file, n.folders) {
 			own = append(own, n.plain, " ")

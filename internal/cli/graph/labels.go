@@ -1,6 +1,11 @@
 package graph
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/cli/phrases"
+)
 
 // clusterSuffix is the end of names in the DNS of a cluster.
 const clusterSuffix = ".svc.cluster.local"
@@ -41,4 +46,39 @@ func (n Node) labels() []string {
 		return []string{name, name + "." + namespace}
 	}
 	return nil
+}
+
+// Label is the text of an edge: the share, with route names if the service has several routes with different shares.
+func (e Edge) Label() string {
+	if e.Rate == nil {
+		return e.share()
+	}
+	if share := e.share(); share != "" {
+		return share + ", " + e.Rate.String()
+	}
+	return e.Rate.String()
+}
+
+func (e Edge) share() string {
+	if e.Through != nil {
+		return "through " + e.through
+	}
+	var parts []string
+	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
+	all := !e.gateway && len(e.Routes) == e.routeCount
+	if all && len(e.Routes) > 1 && !slices.ContainsFunc(e.Routes, func(s Share) bool { return !whole(s) }) {
+		return "100%"
+	}
+	for _, s := range e.Routes {
+		if e.gateway { // its routes have one target each
+			parts = append(parts, "route "+s.Route)
+			continue
+		}
+		text := strings.Replace(s.Percent, ".0%", "%", 1)
+		if e.routeCount > 1 {
+			text = s.Route + " " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -44,7 +44,7 @@ func encode(name string, c *config.Config, origins ...model.Origin) sidecar.Reso
 	if err != nil {
 		panic(fmt.Sprintf("native: %s does not encode: %v", name, err)) // all values of the model can be encoded as JSON
 	}
-	return sidecar.Resource{Type: ResourceType, Name: name, Body: body, Origins: origins}
+	return sidecar.Resource{Type: config.ResourceType, Name: name, Body: body, Origins: origins}
 }
 
 // noRoute is a list of rules that matches nothing.

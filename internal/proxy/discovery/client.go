@@ -1,4 +1,4 @@
-package client
+package discovery
 
 import (
 	"context"
@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
 )
@@ -94,7 +93,7 @@ func (c *client) stream(ctx context.Context) (received bool, err error) {
 		return false, err
 	}
 	err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{Id: c.node}, TypeUrl: native.ResourceType, ResourceNamesSubscribe: []string{"*"},
+		Node: &corev3.Node{Id: c.node}, TypeUrl: config.ResourceType, ResourceNamesSubscribe: []string{"*"},
 		InitialResourceVersions: c.versions,
 	})
 	for err == nil {
@@ -103,7 +102,7 @@ func (c *client) stream(ctx context.Context) (received bool, err error) {
 			break
 		}
 		received = true
-		answer := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: native.ResourceType, ResponseNonce: response.GetNonce()}
+		answer := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: config.ResourceType, ResponseNonce: response.GetNonce()}
 		if refused := c.take(response); refused != nil {
 			c.log.Error("the proxy refuses a part of the configuration", "error", refused)
 			answer.ErrorDetail = &statuspb.Status{Code: int32(codes.InvalidArgument), Message: refused.Error()}
