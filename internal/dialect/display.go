@@ -27,8 +27,8 @@ func isShared(kind schema.GroupKind) bool {
 	return len(groups) > 1 || len(groups) == 1 && !groups[kind.Group]
 }
 
-// kindGroups returns the API groups of the kinds that registered dialects read or define, and of the Route trait, by the name of the kind. It
-// does not decode their definitions.
+// kindGroups returns the API groups of the kinds that registered dialects read or define, and of the Route trait, by
+// the name of the kind. It does not decode their definitions.
 func kindGroups() map[string]map[string]bool {
 	sharedMutex.Lock()
 	if sharedGroups == nil {

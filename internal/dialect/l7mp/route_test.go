@@ -64,7 +64,8 @@ func TestRetries(t *testing.T) {
 			Retries: 1, Conditions: []model.RetryCondition{model.RetryConnectFailure},
 		},
 		`{retry_on: always, num_retries: 3, timeout: 500}`: {
-			Retries: 3, Pause: model.Duration(500 * time.Millisecond), Conditions: []model.RetryCondition{model.RetryConnectFailure, model.RetryDisconnect},
+			Retries: 3, Pause: model.Duration(500 * time.Millisecond),
+			Conditions: []model.RetryCondition{model.RetryConnectFailure, model.RetryDisconnect},
 		},
 	} {
 		m, objects := newMesh()

@@ -94,7 +94,8 @@ func outlier(o *model.OutlierDetection) *config.Outlier {
 		return nil
 	}
 	return &config.Outlier{
-		Failures: int(o.ServerErrors), Time: max(1, milliseconds(o.BaseEjection)), MaxPercent: int(min(o.MaxEjectedPercent, 100)),
+		Failures: int(o.ServerErrors), Time: max(1, milliseconds(o.BaseEjection)),
+		MaxPercent: int(min(o.MaxEjectedPercent, 100)),
 	}
 }
 

@@ -2,5 +2,6 @@
 // proxy, and for gateways: it captures nothing.
 //
 // In: the view of a workload, and its destinations with their endpoints. Out: one xDS resource for each listener and
-// each destination, which is a part of the configuration of the proxy as JSON. The proxy applies them (internal/proxy/discovery).
+// each destination, which is a part of the configuration of the proxy as JSON. The proxy applies
+// them (internal/proxy/discovery).
 package native
