@@ -120,15 +120,35 @@ func (r *renderer) rule(route model.Route) *config.Rule {
 			to = append(to, d)
 		}
 	}
-	if len(to) != 1 {
-		// Connections are refused; with several, the feature route.weights has a finding.
+	if len(to) == 0 { // connections are refused
 		return &config.Rule{Match: match, Action: config.Action{Apply: noRoute}}
 	}
-	out.Action.Route = &config.RouteRef{Inline: &config.Route{
-		Destination: config.ClusterRef{Name: clusterName(to[0].Destination)},
-		Ingress:     chain(action.ForwardChain), Egress: chain(action.ReverseChain),
+	of := &config.Route{
+		Ingress: chain(action.ForwardChain), Egress: chain(action.ReverseChain),
 		Retry: retry(action.Retry), Timeouts: timeouts(action),
-	}}
+	}
+	if len(to) == 1 {
+		of.Destination.Name = clusterName(to[0].Destination)
+	} else {
+		of.Destinations = weighted(to)
+	}
+	out.Action.Route = &config.RouteRef{Inline: of}
+	return out
+}
+
+// weighted returns several destinations with their weights, which are scaled down to the greatest of the proxy.
+func weighted(all []model.WeightedDestination) []config.WeightedCluster {
+	greatest := uint64(maxWeight)
+	for _, d := range all {
+		greatest = max(greatest, uint64(d.Weight))
+	}
+	var out []config.WeightedCluster
+	for _, d := range all {
+		weight := int(max(1, uint64(d.Weight)*maxWeight/greatest))
+		out = append(out, config.WeightedCluster{
+			Destination: config.ClusterRef{Name: clusterName(d.Destination)}, Weight: &weight,
+		})
+	}
 	return out
 }
 

@@ -43,6 +43,9 @@ func TestRender(t *testing.T) {
 					Timeouts: model.Timeouts{Request: 2e9},
 				}, model.Match{Method: "GET", Path: model.StringMatch{Kind: model.Exact, Value: "/a"}}),
 				route(model.Action{}, model.Match{}),
+				route(model.Action{Destinations: []model.WeightedDestination{
+					{Destination: "a", Weight: 4_000_000}, {Destination: "b", Weight: 1_000_000}, {Destination: "c"},
+				}}, model.Match{}),
 				route(model.Action{Destinations: to}, model.Match{Scheme: "https"}),
 			}},
 			{Listener: model.Listener{
@@ -67,8 +70,8 @@ func TestRender(t *testing.T) {
 		decode(t, r)
 	}
 	rules := decode(t, resources[1]).Listeners[0].Rules.Inline
-	if len(rules) != 2 {
-		t.Fatalf("got %d rules, want 2", len(rules))
+	if len(rules) != 3 {
+		t.Fatalf("got %d rules, want 3", len(rules))
 	}
 	action := rules[0].Inline.Action
 	r := action.Route.Inline
@@ -79,6 +82,10 @@ func TestRender(t *testing.T) {
 	}
 	if rules[1].Inline.Action.Apply != noRoute {
 		t.Error("a route without a destination leads somewhere")
+	}
+	shares := rules[2].Inline.Action.Route.Inline.Destinations
+	if len(shares) != 2 || *shares[0].Weight != 4**shares[1].Weight {
+		t.Errorf("got shares %+v", shares)
 	}
 	if c := decode(t, resources[2]).Listeners[0].Spec.Connect; c.Address != "192.0.2.1" || c.Port != 4000 {
 		t.Errorf("got peer %+v", c)

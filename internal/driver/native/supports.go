@@ -6,7 +6,7 @@ import "anymesh.dev/anymesh/model"
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
 		"egress.Allow": true, "listener.router": true, "balance.ConsistentHash": true,
-		"route.match.method": true, "route.match.predicate": true, "route.chain": true, "route.conversion": true, "route.rewrite": true,
+		"route.match.method": true, "route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.rewrite": true,
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true,
 		"outlierDetection": true, "panicThreshold": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
