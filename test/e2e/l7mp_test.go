@@ -72,8 +72,8 @@ spec:
     endpoints: [{selector: {matchLabels: {app: paint, version: new}}}]
 `
 
-// TestL7mp checks that the proxy in the pod of an application follows a VirtualService and a Target, that a Service takes
-// over when the Target is deleted, and which of two API groups kubectl means by a kind.
+// TestL7mp checks that the proxy in the pod of an application follows a VirtualService and a Target, that a Service
+// takes over when the Target is deleted, and which of two API groups kubectl means by a kind.
 func TestL7mp(t *testing.T) {
 	apply(t, l7mpManifests)
 	for _, name := range []string{"old", "new", "caller"} {
