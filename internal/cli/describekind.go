@@ -181,7 +181,8 @@ func wordOf(text string) (word, bool) {
 		}
 		for _, crd := range definitions {
 			names := crd.Spec.Names
-			same := names.Singular == name || names.Plural == name || strings.ToLower(names.Kind) == name || short[name] == names.Kind ||
+			same := names.Singular == name || names.Plural == name || strings.ToLower(names.Kind) == name ||
+				short[name] == names.Kind ||
 				slices.Contains(names.ShortNames, name)
 			part := w.noun != nil && strings.HasSuffix(names.Singular, w.noun.words[0])
 			if (same || part) && inGroup(crd, group) {
