@@ -46,6 +46,8 @@ type PodSettings struct {
 	Gates Labels
 	// Ports are the numbers of named TCP ports.
 	Ports Labels
+	// Containers are the names of the containers, each with an empty value.
+	Containers Labels
 }
 
 // NewPod returns the part of a pod.
@@ -56,7 +58,7 @@ func NewPod(pod *corev1.Pod) *Pod {
 		shared: unique.Make(PodSettings{
 			pod.Namespace, pod.Spec.ServiceAccountName, pod.Annotations[sidecar.ClassAnnotation],
 			pod.Annotations[sidecar.DNSAnnotation], pod.Annotations[sidecar.BypassAnnotation], gates(pod),
-			namedPorts(pod),
+			namedPorts(pod), containers(pod),
 		}),
 	}
 	out.families = uint8(copy(out.addresses[:], Addresses(pod)))
@@ -86,6 +88,15 @@ func namedPorts(pod *corev1.Pod) Labels {
 				out[p.Name] = strconv.Itoa(int(p.ContainerPort))
 			}
 		}
+	}
+	return NewLabels(out)
+}
+
+// containers returns the names of the containers of a pod.
+func containers(pod *corev1.Pod) Labels {
+	out := map[string]string{}
+	for _, c := range pod.Spec.Containers {
+		out[c.Name] = ""
 	}
 	return NewLabels(out)
 }

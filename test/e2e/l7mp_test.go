@@ -118,6 +118,6 @@ func TestL7mp(t *testing.T) {
 	expect("no endpoint", func(o outcome) bool { return o.Status == 503 })
 	run(t, "-n", "phones", "delete", "target", "paint")
 	expect("a response of the pods of the Service", version("old"))
-	run(t, "-n", "phones", "delete", "vsvc", "caller")
+	run(t, "-n", "phones", "delete", "vsvc", "caller", "other")
 	expect("no listener", func(o outcome) bool { return o.Status == 0 && o.Error != "" })
 }

@@ -29,6 +29,11 @@ func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 	}
 }
 
+// injectionOrigin is the origin of a workload without listeners.
+func injectionOrigin(namespace string) model.Origin {
+	return model.NewOrigin(model.ObjectRef{Kind: "Namespace", Name: namespace})
+}
+
 // hasContainer reports whether a pod has the container of the proxy.
 func hasContainer(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == proxyContainer })
@@ -58,7 +63,9 @@ func (Dialect) SelectWorkload(_ []client.Object, pod *corev1.Pod, namespace stri
 
 // NewWorkload returns a workload with the listeners of the VirtualServices of the namespace that select the pod.
 func (Dialect) NewWorkload(objects []client.Object, pod *corev1.Pod, key model.Key) model.Workload {
-	out := model.Workload{Key: key, Role: model.RoleGateway, NodeID: nodeID(key)}
+	out := model.Workload{
+		Key: key, Role: model.RoleGateway, NodeID: nodeID(key), Origin: injectionOrigin(pod.Namespace),
+	}
 	service := func(name types.NamespacedName) (*corev1.Service, bool) {
 		all := dialect.ObjectsOf[*corev1.Service](objects)
 		i := slices.IndexFunc(all, func(s *corev1.Service) bool { return nameOf(s) == name })

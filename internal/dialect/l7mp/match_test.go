@@ -71,7 +71,7 @@ func TestInvalidMatches(t *testing.T) {
 func routesOf(t *testing.T, match string) []model.Route {
 	t.Helper()
 	m, objects := newMesh()
-	for _, o := range decode(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: g, namespace: web, uid: g, labels: {app: gateway, anymesh.dev/proxy-uuid: g}}}
+	for _, o := range decode(t, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: g, namespace: web, uid: g, labels: {app: gateway, anymesh.dev/proxy-uuid: g}}, spec: {containers: [{name: l7mp}]}}
 ---
 {apiVersion: l7mp.io/v1, kind: VirtualService, metadata: {name: in, namespace: web}, spec: {selector: {matchLabels: {app: gateway}}, listener: {spec: {HTTP: {port: 8000}}, rules: [{match: %s, action: {route: {destination: users}}}]}}}
 `, match)) {

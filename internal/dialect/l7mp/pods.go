@@ -64,7 +64,7 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, pods, incremental.Emits(rule, r.podSets),
 		func(out *incremental.Emitter[podSet, bool], _ types.NamespacedName, all []*store.Pod) {
 			if pod := all[0]; !pod.Terminated {
-				out.Emit(podSetOf(pod.Namespace(), pod.GetLabels()), pod.HasProxy())
+				out.Emit(podSetOf(pod.Namespace(), pod.GetLabels()), hasProxy(pod))
 			}
 		})
 	rule = incremental.NewRule(g, "set of pods")
@@ -73,9 +73,13 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	}, (*podSetRule).evaluate)
 	rule = incremental.NewRule(g, "Pod")
 	incremental.Each(rule, pods, &podRule{
-		r.dialect.trustDomain(), incremental.Reads(rule, r.groups), incremental.Reads(rule, r.proxied),
-		r.out.EmitsEndpoints(rule),
+		r.dialect.trustDomain(), incremental.Reads(rule, r.groups), r.out.EmitsEndpoints(rule),
 	}, (*podRule).evaluate)
+}
+
+// hasProxy reports whether a container of a pod is a proxy.
+func hasProxy(pod *store.Pod) bool {
+	return pod.HasProxy() && pod.Settings().Containers.Has(proxyContainer)
 }
 
 // podSetRule finds the selectors that select pods.
@@ -109,7 +113,6 @@ func (r *podSetRule) evaluate(pods podSet, _ []bool) {
 type podRule struct {
 	trustDomain string
 	groups      *incremental.Reader[podSet, string]
-	proxied     *incremental.Reader[podSet, struct{}]
 	endpoints   store.Output[model.Instance, model.Endpoint]
 }
 
@@ -120,13 +123,12 @@ func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
 	}
 	pods := podSetOf(pod.Namespace(), pod.GetLabels())
 	groups := r.groups.Read(pods)
-	proxied := pod.HasProxy() && len(r.proxied.Read(pods)) > 0
-	if len(groups) == 0 && !proxied {
+	if len(groups) == 0 && !hasProxy(pod) {
 		return
 	}
 	e := store.EndpointOf(pod, pods.workload(), r.trustDomain)
 	e.Groups = slices.Clone(groups)
-	if !proxied {
+	if !hasProxy(pod) {
 		e.Instance.UID = "" // it gets no configuration from here
 	}
 	r.endpoints.Emit(e)

@@ -43,8 +43,6 @@ type rules struct {
 	// groups are the endpoint groups of pods, and listeners the VirtualServices that select them.
 	groups    *incremental.Relation[podSet, string]
 	listeners *incremental.Relation[podSet, *listener]
-	// proxied are the pods with a workload.
-	proxied *incremental.Relation[podSet, struct{}]
 	// served are the listeners that have their sockets.
 	served *incremental.Relation[servedListener, *listener]
 }
@@ -75,7 +73,6 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.resolved = incremental.NewRelation[types.NamespacedName](g, "resolved names",
 		func(_, _ *cluster) int { return 0 }, equal[*cluster])
 	r.used = incremental.NewRelation[service](g, "used services", none, same)
-	r.proxied = incremental.NewRelation[podSet](g, "pods with a workload", none, same)
 	r.selections = incremental.NewRelation[selectorIndex](g, "selections", func(a, b *selection) int {
 		return cmp.Or(a.origin.CompareAge(b.origin), strings.Compare(a.group, b.group))
 	}, equal[*selection])

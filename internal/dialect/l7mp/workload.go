@@ -23,9 +23,9 @@ func (l servedListener) router() string { return l.pods.String() + ":" + l.name.
 // addWorkloads adds the rules for workloads and their routers.
 func (r *rules) addWorkloads(g *incremental.Graph) {
 	rule := incremental.NewRule(g, "workload")
-	incremental.Each(rule, r.listeners, &workloadRule{
-		incremental.Reads(rule, r.podSets), incremental.Emits(rule, r.proxied), incremental.Emits(rule, r.served),
-		r.out.EmitsWorkloads(rule), r.out.EmitsFindings(rule),
+	incremental.Each(rule, r.podSets, &workloadRule{
+		incremental.Reads(rule, r.listeners), incremental.Emits(rule, r.served), r.out.EmitsWorkloads(rule),
+		r.out.EmitsFindings(rule),
 	}, (*workloadRule).evaluate)
 	rule = incremental.NewRule(g, "listener")
 	incremental.Each(rule, r.served, &routerRule{
@@ -34,17 +34,17 @@ func (r *rules) addWorkloads(g *incremental.Graph) {
 	}, (*routerRule).evaluate)
 }
 
-// workloadRule emits the workload of pods with listeners.
+// workloadRule emits the workload of pods with a proxy.
 type workloadRule struct {
-	podSets   *incremental.Reader[podSet, bool]
-	proxied   *incremental.Emitter[podSet, struct{}]
+	listeners *incremental.Reader[podSet, *listener]
 	served    *incremental.Emitter[servedListener, *listener]
 	workloads store.Output[model.Key, model.Workload]
 	findings  store.Output[model.ObjectRef, model.Finding]
 }
 
-func (r *workloadRule) evaluate(pods podSet, all []*listener) {
-	if !slices.Contains(r.podSets.Read(pods), true) {
+func (r *workloadRule) evaluate(pods podSet, proxied []bool) {
+	all := r.listeners.Read(pods)
+	if !slices.Contains(proxied, true) {
 		for _, l := range all {
 			f := model.NewFinding(l.origin.At("spec.selector"), model.CodeNoProxy, fmt.Sprintf(
 				"it has rules, and selects pods of %s, of which none has a proxy; name a container of them %s and enable "+
@@ -55,7 +55,10 @@ func (r *workloadRule) evaluate(pods podSet, all []*listener) {
 		return
 	}
 	key := pods.workload()
-	w := model.Workload{Key: key, Role: model.RoleGateway, NodeID: nodeID(key), Origin: all[0].origin}
+	w := model.Workload{Key: key, Role: model.RoleGateway, NodeID: nodeID(key), Origin: injectionOrigin(pods.namespace)}
+	if len(all) > 0 {
+		w.Origin = all[0].origin
+	}
 	taken := map[string]*listener{}
 	for _, l := range all {
 		name := l.socketName()
@@ -76,7 +79,6 @@ func (r *workloadRule) evaluate(pods podSet, all []*listener) {
 	}
 	slices.SortStableFunc(w.Listeners, func(a, b model.Listener) int { return int(a.Port) - int(b.Port) })
 	r.workloads.Emit(w)
-	r.proxied.Emit(pods, struct{}{})
 }
 
 // nodeID is the xDS node id of the proxies of a workload.

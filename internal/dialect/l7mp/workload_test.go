@@ -64,6 +64,27 @@ func TestRulesNeedProxy(t *testing.T) {
 	}
 }
 
+// Without its last VirtualService, a proxy has no listeners, and gets this configuration.
+func TestProxyWithoutListeners(t *testing.T) {
+	m, objects := newMesh()
+	all := decode(t, fmt.Sprintf(listening, "in", 1, "TCP")+`---
+{apiVersion: v1, kind: Pod, metadata: {name: gateway, namespace: web, uid: g, labels: {app: gateway, anymesh.dev/proxy-uuid: g}}, spec: {containers: [{name: l7mp}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: other, namespace: web, uid: o, labels: {app: other, anymesh.dev/proxy-uuid: o}}, spec: {containers: [{name: app}]}}
+`)
+	for _, o := range all {
+		objects.Set(cached(t, o))
+	}
+	for _, listeners := range []int{1, 0} {
+		m.run()
+		s := m.mesh.Snapshot()
+		if len(s.Workloads) != 1 || len(s.Workloads[0].Listeners) != listeners || len(s.Endpoints) != 1 {
+			t.Errorf("want a workload with %d listeners, got %v with endpoints %v", listeners, s.Workloads, s.Endpoints)
+		}
+		objects.Delete(cached(t, all[0]))
+	}
+}
+
 // Pods of one template are one workload, whatever its revision is; other labels make another one.
 func TestWorkloadsAreLabels(t *testing.T) {
 	m, objects := newMesh()
@@ -71,7 +92,7 @@ func TestWorkloadsAreLabels(t *testing.T) {
 		"app: gateway, pod-template-hash: a", "app: gateway, pod-template-hash: b", "app: gateway, zone: x", "zone: x",
 	} {
 		for _, o := range decode(t, fmt.Sprintf(
-			`{apiVersion: v1, kind: Pod, metadata: {name: p%d, namespace: web, uid: u%d, labels: {%s, anymesh.dev/proxy-uuid: u}}}`,
+			`{apiVersion: v1, kind: Pod, metadata: {name: p%d, namespace: web, uid: u%d, labels: {%s, anymesh.dev/proxy-uuid: u}}, spec: {containers: [{name: l7mp}]}}`,
 			i, i, labels)) {
 			objects.Set(cached(t, o))
 		}
