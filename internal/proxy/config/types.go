@@ -1,11 +1,9 @@
 package config
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
-// ResourceType is the xDS type of parts of a configuration, as JSON. With one type, the proxy gets listeners and clusters
-// that belong together in one response.
+// ResourceType is the xDS type of parts of a configuration, as JSON. With one type, the proxy gets listeners and
+// clusters that belong together in one response.
 const ResourceType = "type.googleapis.com/anymesh.proxy.Config"
 
 // Config is the whole configuration of a proxy. All objects refer to each other by name, or hold another object inline.
