@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,17 @@ func TestTrafficTargets(t *testing.T) {
 		if code == 0 || !strings.Contains(out, "403") || !strings.Contains(out, "sa/bookthief") {
 			t.Errorf("exit code %d of\n%s", code, out)
 		}
+	})
+	t.Run("own service", func(t *testing.T) {
+		address := run(t, "-n", "bookshop", "get", "service", "bookstore", "-o", "jsonpath={.spec.clusterIP}")
+		eventually(t, 20*time.Second, "a pod calls the Service that leads to it", func() error {
+			status := mustOnNode(t, "nsenter", "-t", proxiesAt(t, ip)[0], "-n", "curl", "-s", "-o", "/dev/null",
+				"-w", "%{http_code}", "-H", "Host: bookstore.bookshop", hostPort(address, 80))
+			if status != "403" {
+				return fmt.Errorf("status %s, want 403: no TrafficTarget grants it", status)
+			}
+			return nil
+		})
 	})
 	testOSMPolicies(t, hostPort(ip, 9080))
 	permissive("true")

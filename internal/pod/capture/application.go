@@ -1,16 +1,6 @@
 package capture
 
-import "net/netip"
-
-const (
-	loopbackSet   = "loopback"
-	localPortsSet = "local_ports"
-)
-
-// loopbacks are the loopback addresses of each family.
-var loopbacks = map[Family]netip.Prefix{
-	IPv4: netip.MustParsePrefix("127.0.0.0/8"), IPv6: netip.MustParsePrefix("::1/128"),
-}
+const localPortsSet = "local_ports"
 
 // addApplication adds the rules for an application that listens on the address of the pod only.
 func (c Config) addApplication(t *Table) {
@@ -23,7 +13,6 @@ func (c Config) addApplication(t *Table) {
 		t.Sets = append(t.Sets, Set{Name: localPortsSet, Ports: c.ProxyPorts})
 		t.Outbound = append(t.Outbound, Rule{Matches: []Match{proxy, {Kind: DestinationPort, Set: localPortsSet}}})
 	}
-	t.Sets = append(t.Sets, Set{Name: loopbackSet, Addresses: []netip.Prefix{loopbacks[t.Family]}})
 	t.Outbound = append(t.Outbound, Rule{
 		Matches: []Match{proxy, {Kind: TCP}, {Kind: DestinationAddress, Set: loopbackSet}}, Address: own[0].Addr(),
 	})

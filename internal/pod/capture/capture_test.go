@@ -94,8 +94,13 @@ func TestCapture(t *testing.T) {
 	// To the pod itself.
 	for _, address := range []string{"127.0.0.1:8080", "[::1]:8080", "10.0.0.1:8080", "[fd00::1]:8080"} {
 		expect(t, "loopback", pod.dial(address), "app")
-		expect(t, "loopback of the proxy", pod.dialAs(1337, 1337, address), "app")
 	}
+	for _, address := range []string{"127.0.0.1:8080", "[::1]:8080", "10.0.0.1:8081", "[fd00::1]:8081"} {
+		expect(t, "the proxy, to the application", pod.dialAs(1337, 1337, address), "app")
+	}
+	// The application calls a Service of its own pod.
+	expect(t, "the proxy, to its pod", pod.dialAs(1337, 1337, "10.0.0.1:8080"), "ingress for 10.0.0.1:8080")
+	expect(t, "the proxy, to its pod, IPv6", pod.dialAs(1337, 1337, "[fd00::1]:8080"), "ingress for [fd00::1]:8080")
 
 	// Inbound.
 	expect(t, "listed port", outside.dial("10.0.0.1:8080"), "ingress for 10.0.0.1:8080")

@@ -98,6 +98,9 @@ delete table ip anymesh
 table ip6 anymesh
 delete table ip6 anymesh
 table ip anymesh {
+	set loopback {
+		type ipv4_addr; flags interval; elements = { 127.0.0.0/8 }
+	}
 	set app_ports {
 		type inet_service; elements = { 8080, 9090 }
 	}
@@ -116,6 +119,8 @@ table ip anymesh {
 	}
 	chain outbound {
 		type nat hook output priority -100; policy accept;
+		meta skuid 1337 ip daddr @loopback return
+		meta skuid 1337 fib daddr type local tcp dport @app_ports redirect to :15000
 		meta skuid 1337 return
 		meta skgid 1337 return
 		fib daddr type local return
@@ -129,6 +134,9 @@ table ip anymesh {
 	}
 }
 table ip6 anymesh {
+	set loopback {
+		type ipv6_addr; flags interval; elements = { ::1/128 }
+	}
 	set app_ports {
 		type inet_service; elements = { 8080, 9090 }
 	}
@@ -147,6 +155,8 @@ table ip6 anymesh {
 	}
 	chain outbound {
 		type nat hook output priority -100; policy accept;
+		meta skuid 1337 ip6 daddr @loopback return
+		meta skuid 1337 fib daddr type local tcp dport @app_ports redirect to :15000
 		meta skuid 1337 return
 		meta skgid 1337 return
 		fib daddr type local return

@@ -110,7 +110,9 @@ func (c Config) Rules() Rules {
 }
 
 func (c Config) table(family Family) Table {
-	t := Table{Family: family}
+	t := Table{
+		Family: family, Sets: []Set{{Name: loopbackSet, Addresses: []netip.Prefix{loopbacks[family]}}},
+	}
 	if len(c.AppPorts) > 0 {
 		t.Sets = append(t.Sets, Set{Name: appPortsSet, Ports: c.AppPorts})
 		t.Inbound = []Rule{{
@@ -126,6 +128,7 @@ func (c Config) table(family Family) Table {
 		t.Inbound = append(t.Inbound, Rule{Matches: []Match{{Kind: SourceNotLocal}, {Kind: TCP}}, Redirect: c.IngressPort})
 	}
 	c.addApplication(&t)
+	c.addOwnPod(&t)
 	bypass := func(m Match) { t.Outbound = append(t.Outbound, Rule{Matches: []Match{m}}) }
 	if c.UID != nil {
 		bypass(Match{Kind: SocketUID, ID: *c.UID})
