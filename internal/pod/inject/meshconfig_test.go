@@ -57,6 +57,11 @@ func meshConfig(t *testing.T, spec string) client.Object {
 // injectMember admits memberPod, and returns it with the input of the driver.
 func injectMember(t *testing.T, objects ...client.Object) (corev1.Pod, *sidecar.InjectorContext) {
 	t.Helper()
+	return injectMemberPod(t, memberPod, objects...)
+}
+
+func injectMemberPod(t *testing.T, text string, objects ...client.Object) (corev1.Pod, *sidecar.InjectorContext) {
+	t.Helper()
 	w := newWebhook(fakeCluster{
 		labels:      map[string]string{"openservicemesh.io/monitored-by": "osm"},
 		annotations: map[string]string{"openservicemesh.io/sidecar-injection": "enabled"},
@@ -66,7 +71,7 @@ func injectMember(t *testing.T, objects ...client.Object) (corev1.Pod, *sidecar.
 	w.Dialects = []dialect.Injection{osm.Dialect{}}
 	w.Mesh.Sidecar.SidecarDrivers = append(w.Mesh.Sidecar.SidecarDrivers,
 		sidecar.DriverSettings{SidecarName: "recorded", SidecarImage: "recorded:1", ProxyServerPort: 15129})
-	raw := asJSON(t, memberPod)
+	raw := asJSON(t, text)
 	var pod corev1.Pod
 	if err := json.Unmarshal(admitted(t, raw, w.Handle(t.Context(), request(raw))), &pod); err != nil {
 		t.Fatal(err)
