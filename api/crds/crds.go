@@ -8,7 +8,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"slices"
+	"strings"
 	"sync"
 	"weak"
 
@@ -24,64 +24,55 @@ var Files embed.FS
 // All decodes every CustomResourceDefinition, in the order of the file names. An error means that a generated file
 // was edited by hand.
 func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	all, err := decoded()
+	return copies(func(string) bool { return true })
+}
+
+// OfGroup decodes the CustomResourceDefinitions of an API group.
+func OfGroup(group string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	return copies(func(of string) bool { return of == group })
+}
+
+// copies returns those of some groups. The name of a file begins with the group.
+func copies(of func(group string) bool) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	names, err := fs.Glob(Files, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*apiextensionsv1.CustomResourceDefinition, len(all))
-	for i, crd := range all {
-		out[i] = crd.DeepCopy()
+	var out []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range names {
+		if group, _, _ := strings.Cut(name, "_"); !of(group) {
+			continue
+		}
+		crd, err := decoded(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, crd.DeepCopy())
 	}
 	return out, nil
 }
 
 var (
 	lock sync.Mutex
-	last weak.Pointer[[]*apiextensionsv1.CustomResourceDefinition]
+	last = map[string]weak.Pointer[apiextensionsv1.CustomResourceDefinition]{} // by file
 )
 
-// decoded decodes them, unless it did so since the last garbage collection: it takes ten times as long as a copy, and
-// they have almost 1 MB, which a control plane or an agent needs at its start only.
-func decoded() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// decoded decodes a file, unless it did so since the last garbage collection: it takes ten times as long as a copy, and
+// all have almost 1 MB, which a control plane or an agent needs at its start only.
+func decoded(name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	lock.Lock()
 	defer lock.Unlock()
-	if all := last.Value(); all != nil {
-		return *all, nil
+	if crd := last[name].Value(); crd != nil {
+		return crd, nil
 	}
-	all, err := decode()
-	if err == nil {
-		last = weak.Make(&all)
-	}
-	return all, err
-}
-
-func decode() ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	names, err := fs.Glob(Files, "*.yaml")
+	text, err := Files.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	var all []*apiextensionsv1.CustomResourceDefinition
-	for _, name := range names {
-		text, err := Files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(text, crd); err != nil {
-			return nil, fmt.Errorf("api/crds/%s: %w; run go generate ./api/...", name, err)
-		}
-		all = append(all, crd)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(text, crd); err != nil {
+		return nil, fmt.Errorf("api/crds/%s: %w; run go generate ./api/...", name, err)
 	}
-	return all, nil
-}
-
-// OfGroup decodes the CustomResourceDefinitions of an API group.
-func OfGroup(group string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	all, err := All()
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		return crd.Spec.Group != group
-	}), nil
+	last[name] = weak.Make(crd)
+	return crd, nil
 }

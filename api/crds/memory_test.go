@@ -7,13 +7,13 @@ import (
 )
 
 func TestDecodedObjectsAreNotKept(t *testing.T) {
-	all, err := decoded()
+	crd, err := decoded("l7mp.io_routes.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	decoded := weak.Make(all[0])
+	decoded := weak.Make(crd)
 	runtime.GC()
-	runtime.KeepAlive(all)
+	runtime.KeepAlive(crd)
 	if decoded.Value() == nil {
 		t.Error("objects in use are collected")
 	}

@@ -255,7 +255,17 @@ func captureTraffic(view *model.View) error {
 	if err != nil {
 		return err
 	}
-	return capture.Apply(c.Rules())
+	rules := c.Rules()
+	for i := range rules.Tables {
+		t := &rules.Tables[i]
+		for j := range t.Sets {
+			// The destinations are in the network of the pod here. They are not inbound traffic of the pod.
+			if s := &t.Sets[j]; s.Name == capture.LoopbackSet && t.Family == capture.IPv4 {
+				s.Addresses = append(s.Addresses, netip.MustParsePrefix(destinations))
+			}
+		}
+	}
+	return capture.Apply(rules)
 }
 
 // caller returns the client of a line: in the pod, or in the external network for inbound requests.

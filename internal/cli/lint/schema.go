@@ -21,8 +21,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// validators compiles the schemas of all CRDs as an API server does.
-func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
+// validators compiles the schemas of the kinds of documents as an API server does.
+func validators(dialects []dialect.Dialect,
+	documents []*manifest.Document) (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
+	used := map[schema.GroupVersionKind]bool{}
+	for _, d := range documents {
+		used[d.GVK] = true
+	}
 	all, err := dialect.Definitions(dialects)
 	if err != nil {
 		return nil, err
@@ -37,6 +42,10 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 	out := map[schema.GroupVersionKind]validation.SchemaValidator{}
 	for _, crd := range all {
 		for _, v := range crd.Spec.Versions {
+			kind := schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
+			if !used[kind] {
+				continue
+			}
 			var internal apiextensions.JSONSchemaProps
 			err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
 				v.Schema.OpenAPIV3Schema, &internal, nil)
@@ -47,7 +56,7 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 			if err != nil {
 				return nil, fmt.Errorf("schema of %s: %w", crd.Name, err)
 			}
-			out[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}] = validator
+			out[kind] = validator
 		}
 	}
 	return out, nil
@@ -57,7 +66,7 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 // of its repair.
 func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document,
 	repaired []manifest.Fault) ([]manifest.Fault, error) {
-	rules, err := validators(dialects)
+	rules, err := validators(dialects, documents)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -46,7 +47,8 @@ func (d *Document) convert(c dialect.Conversions, stored schema.GroupVersionKind
 }
 
 // ServedVersions returns the stored version of each other version that an API server serves of the kinds of dialects.
-func ServedVersions() (map[schema.GroupVersionKind]schema.GroupVersionKind, error) {
+// The map must not be modified.
+var ServedVersions = sync.OnceValues(func() (map[schema.GroupVersionKind]schema.GroupVersionKind, error) {
 	definitions, err := dialect.Definitions(dialect.All())
 	if err != nil {
 		return nil, err
@@ -63,4 +65,4 @@ func ServedVersions() (map[schema.GroupVersionKind]schema.GroupVersionKind, erro
 		}
 	}
 	return out, nil
-}
+})

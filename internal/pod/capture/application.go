@@ -14,6 +14,6 @@ func (c Config) addApplication(t *Table) {
 		t.Outbound = append(t.Outbound, Rule{Matches: []Match{proxy, {Kind: DestinationPort, Set: localPortsSet}}})
 	}
 	t.Outbound = append(t.Outbound, Rule{
-		Matches: []Match{proxy, {Kind: TCP}, {Kind: DestinationAddress, Set: loopbackSet}}, Address: own[0].Addr(),
+		Matches: []Match{proxy, {Kind: TCP}, {Kind: DestinationAddress, Set: LoopbackSet}}, Address: own[0].Addr(),
 	})
 }

@@ -2,7 +2,8 @@ package capture
 
 import "net/netip"
 
-const loopbackSet = "loopback"
+// LoopbackSet is the name of the set of addresses at which the proxy reaches the application of its pod.
+const LoopbackSet = "loopback"
 
 // loopbacks are the loopback addresses of each family.
 var loopbacks = map[Family]netip.Prefix{
@@ -16,7 +17,7 @@ func (c Config) addOwnPod(t *Table) {
 		return
 	}
 	proxy, local := Match{Kind: SocketUID, ID: *c.UID}, Match{Kind: DestinationLocal}
-	toApplication := []Match{proxy, {Kind: DestinationAddress, Set: loopbackSet}}
+	toApplication := []Match{proxy, {Kind: DestinationAddress, Set: LoopbackSet}}
 	t.Outbound = append(t.Outbound, Rule{Matches: toApplication})
 	if len(c.AppPorts) > 0 {
 		t.Outbound = append(t.Outbound, Rule{

@@ -111,7 +111,7 @@ func (c Config) Rules() Rules {
 
 func (c Config) table(family Family) Table {
 	t := Table{
-		Family: family, Sets: []Set{{Name: loopbackSet, Addresses: []netip.Prefix{loopbacks[family]}}},
+		Family: family, Sets: []Set{{Name: LoopbackSet, Addresses: []netip.Prefix{loopbacks[family]}}},
 	}
 	if len(c.AppPorts) > 0 {
 		t.Sets = append(t.Sets, Set{Name: appPortsSet, Ports: c.AppPorts})

@@ -12,8 +12,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Probes of pods of Open Service Mesh reach the application in each form. OSM had one place for all containers of a pod,
-// degraded HTTPS to a connection, and had no gRPC.
+// Probes of pods of Open Service Mesh reach the application in each form. OSM had one place for all containers of a
+// pod, degraded HTTPS to a connection, and had no gRPC.
 func TestProbesOfMembers(t *testing.T) {
 	for name, c := range map[string]struct {
 		containers string
