@@ -37,7 +37,16 @@ func aggregatorCommand() *cobra.Command {
 		Long: "Serve the objects of all member clusters as one Kubernetes API. It reads Clusters and ResourceRegistries from the\n" +
 			"control plane of --kubeconfig, and accepts its client certificates and bearer tokens.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), &config) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			server, listener, err := f.prepare(c.Context(), &config)
+			switch {
+			case c.Context().Err() != nil:
+				return nil // shutdown during the start
+			case err != nil:
+				return err
+			}
+			return server.Run(c.Context(), listener)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
@@ -68,65 +77,66 @@ func aggregatorCommand() *cobra.Command {
 	return c
 }
 
-// run serves until the context ends.
-func (f *aggregatorFlags) run(ctx context.Context, config *aggregate.Config) error {
-	var err error
+// prepare returns a server and the listener of its API.
+func (f *aggregatorFlags) prepare(ctx context.Context, config *aggregate.Config) (
+	server *aggregate.Server, listener net.Listener, err error,
+) {
 	if config.Log, err = logger(f.logLevel); err != nil {
-		return exitError{2, err}
+		return nil, nil, exitError{2, err}
 	}
 	memlimit.Set(config.Log)
 	if (f.certFile == "") != (f.keyFile == "") {
-		return exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
+		return nil, nil, exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
 	}
 	if f.service != "" && f.certFile != "" {
-		return exitError{2, errors.New("--service and --tls-cert-file: set one of them")}
+		return nil, nil, exitError{2, errors.New("--service and --tls-cert-file: set one of them")}
 	}
 	if config.Grace > 0 {
 		config.StartGrace = min(config.StartGrace, config.Grace)
 	}
 	if config.IntegerVersions && config.AuthorizeClusters {
-		return exitError{2, errors.New("--integer-resource-versions and --authorize-clusters: set one of them, because " +
+		return nil, nil, exitError{2, errors.New("--integer-resource-versions and --authorize-clusters: set one of them, because " +
 			"an integer does not say which clusters it is of")}
 	}
 	klog.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
 	if config.ControlPlane, err = restConfig(f.kubeconfig); err != nil {
-		return err
+		return nil, nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
+	listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
 	if err != nil {
-		return fmt.Errorf("--address: %w", err)
+		return nil, nil, fmt.Errorf("--address: %w", err)
 	}
 	if f.plaintextAddress != "" {
 		if config.Plaintext, err = listenLoopback(ctx, f.plaintextAddress); err != nil {
-			return exitError{2, fmt.Errorf("--plaintext-address: %w", err)}
+			return nil, nil, exitError{2, fmt.Errorf("--plaintext-address: %w", err)}
 		}
 	}
 	ca, err := f.certificate(ctx, config, listener.Addr())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	config.Registerer = metrics
-	server, err := aggregate.New(ctx, *config)
+	server, err = aggregate.New(ctx, *config)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if err := serveMetrics(ctx, f.metricsAddress, metrics); err != nil {
-		return fmt.Errorf("--metrics-address: %w", err)
+		return nil, nil, fmt.Errorf("--metrics-address: %w", err)
 	}
 	if err := serveProfiles(ctx, f.debugAddress); err != nil {
-		return fmt.Errorf("--debug-address: %w", err)
+		return nil, nil, fmt.Errorf("--debug-address: %w", err)
 	}
 	if f.writeKubeconfig != "" {
 		if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	config.Log.Info("the aggregator serves", "address", listener.Addr().String())
-	return server.Run(ctx, listener)
+	return server, listener, nil
 }
 
 // serveMetrics serves /metrics until the context ends.
