@@ -101,20 +101,9 @@ func (c *Connector) jsonSocket(
 func (c *Connector) webSocket(
 	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
 ) (stream.Stream, error) {
-	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, "tcp", e.Address, meta) }
-	var nc net.Conn
-	var err error
-	if spec.HTTP2 {
-		nc, _, err = e.Streams.Get(ctx, true, connect)
-	} else {
-		nc, err = connect(ctx)
-	}
+	nc, path, err := forRequest(ctx, spec, e, meta, true)
 	if err != nil {
 		return nil, err
-	}
-	path := meta.Lookup(metadata.Path{"HTTP", "url", "path"}).Text
-	if path == "" {
-		path = "/"
 	}
 	return shake(ctx, nc, func() (stream.Stream, error) { return websocket.Dial(nc, e.Address, path, fields(meta)) })
 }

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,32 +32,30 @@ type httpStream struct {
 	ended bool // CloseWrite was called
 }
 
+// forRequest returns a connection for one request, and its path: "/" if the metadata has none. Over HTTP/2 it is a
+// stream of a connection that requests share, of an extended CONNECT on demand.
+func forRequest(
+	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree, extendedConnect bool,
+) (nc net.Conn, path string, err error) {
+	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, "tcp", e.Address, meta) }
+	if spec.HTTP2 {
+		nc, _, err = e.Streams.Get(ctx, extendedConnect, connect)
+	} else {
+		nc, err = connect(ctx)
+	}
+	return nc, cmp.Or(meta.Lookup(metadata.Path{"HTTP", "url", "path"}).Text, "/"), err
+}
+
 // http sends the head of a request with the method, path and fields of the metadata. Default: POST, and "/".
 func (c *Connector) http(
 	ctx context.Context, spec *config.ClusterSpec, e *cluster.Endpoint, meta *metadata.Tree,
 ) (stream.Stream, error) {
-	connect := func(ctx context.Context) (net.Conn, error) { return dial(ctx, spec, "tcp", e.Address, meta) }
-	var nc net.Conn
-	var err error
-	if spec.HTTP2 {
-		nc, _, err = e.Streams.Get(ctx, false, connect)
-	} else {
-		nc, err = connect(ctx)
-	}
+	nc, path, err := forRequest(ctx, spec, e, meta, false)
 	if err != nil {
 		return nil, err
 	}
-	method, path := meta.Lookup(metadata.Path{"HTTP", "method"}).Text, meta.Lookup(metadata.Path{"HTTP", "url", "path"}).Text
-	host := meta.Lookup(metadata.Path{"HTTP", "headers", "host"}).Text
-	if method == "" {
-		method = "POST"
-	}
-	if path == "" {
-		path = "/"
-	}
-	if host == "" {
-		host = e.Address
-	}
+	method := cmp.Or(meta.Lookup(metadata.Path{"HTTP", "method"}).Text, "POST")
+	host := cmp.Or(meta.Lookup(metadata.Path{"HTTP", "headers", "host"}).Text, e.Address)
 	head := fmt.Appendf(nil, "%s %s HTTP/1.1\r\nhost: %s\r\n%stransfer-encoding: chunked\r\n\r\n", method, path, host, fields(meta))
 	var check http1.Request
 	if size, err := check.Parse(head, 0, http1.Limits{Head: 1 << 20, Fields: 1000}); err != nil || size != len(head) {
