@@ -25,10 +25,13 @@ func AllFeatures() []Feature {
 	for _, p := range []Protocol{HTTP, HTTP2, GRPC, TCP, UDP, WebSocket, Unix, JSONSocket} {
 		all = append(all, ListenerFeature(p), DestinationFeature(p))
 	}
+	for _, p := range localProtocols {
+		all = append(all, DestinationFeature(p))
+	}
 	for _, p := range []Protocol{HTTP, HTTP2, GRPC, TCP} {
 		all = append(all, HealthCheckFeature(p))
 	}
-	for _, k := range []DiscoveryKind{DiscoverDNS, DiscoverDNSEndpoints, DiscoverInstances, DiscoverStatic} {
+	for _, k := range []DiscoveryKind{DiscoverDNS, DiscoverDNSEndpoints, DiscoverInstances, DiscoverNone, DiscoverStatic} {
 		all = append(all, DiscoveryFeature(k))
 	}
 	for _, k := range []MatchKind{Exact, Prefix, Suffix, Regex, Range, Present} {
@@ -47,7 +50,7 @@ func AllFeatures() []Feature {
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.conversion", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
 		"route.retry.backoff", "route.retry.pause",
-		"route.timeout", "route.service", "route.redirect", routeClients, "listener.router", "listener.services", "listener.timeout", "gateway.trustedHops",
+		"route.timeout", "route.service", "route.redirect", routeClients, "listener.router", "listener.services", "listener.timeout", "listener.track", "listener.endSessions", "gateway.trustedHops",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny", "egress.names", egressAddresses, egressServerNames, egressPorts,
@@ -89,6 +92,8 @@ func (v *View) Needs() []Need {
 		for _, rate := range in.Listener.RequestRates {
 			n.add(requestRate, rate.Origin, true)
 		}
+		n.add("listener.track", in.Listener.Origin, in.Listener.TrackSessions > 0)
+		n.add("listener.endSessions", in.Listener.Origin, in.Listener.EndSessions)
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)

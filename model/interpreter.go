@@ -117,7 +117,7 @@ func (v *View) Decide(r Request) Decision {
 func (v *View) DecideInbound(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool {
-		return in.Listener.Port == r.Port && in.Listener.Protocol == UDP == (r.Protocol == UDP)
+		return in.Listener.Port == r.Port && in.Listener.Datagrams() == (r.Protocol == UDP)
 	})
 	if i < 0 {
 		d.step(v.Workload.Origin, "the workload has no listener on port %d", r.Port)
@@ -211,11 +211,20 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 		if by := d.Retry.Origin; by.Object() != (ObjectRef{}) {
 			d.step(by, "failed requests are retried")
 		}
+		if chain := d.ForwardChain; len(chain) > 0 {
+			d.step(r.Origin, "what the client sends passes %s first", strings.Join(chain, ", "))
+		}
+		if chain := d.ReverseChain; len(chain) > 0 {
+			d.step(r.Origin, "what the client gets passes %s first", strings.Join(chain, ", "))
+		}
 		for _, t := range r.Action.Destinations {
 			if t.Weight > 0 {
 				d.Targets = append(d.Targets, t)
 				d.step(t.Origin, "destination %s has weight %d", t.Destination, t.Weight)
 				to, _ := v.Destination(t.Destination)
+				if to.Balance.Policy == ConsistentHash {
+					d.step(to.Origin, "a hash of %s chooses the endpoint", to.Balance.HashKey)
+				}
 				if only := to.Discovery.Identities; len(only) > 0 {
 					d.step(to.Origin, "only pods of %s get it: policies do not allow the workload to call others", identityNames(only))
 				}

@@ -140,6 +140,8 @@ type Listener struct {
 	Protocol Protocol `json:"protocol"`
 	// Socket is the file name of a unix listener, which has no port.
 	Socket string `json:"socket,omitempty"`
+	// Transport is the protocol below JSONSocket; else empty.
+	Transport Protocol `json:"transport,omitempty"`
 	// Peer restricts a UDP listener to one remote address and port; the zero value allows every peer.
 	Peer netip.AddrPort `json:"peer,omitzero"`
 	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port; that of a
@@ -155,8 +157,15 @@ type Listener struct {
 	// HealthCheck is how the gateway checks this listener; nil means that it does not.
 	HealthCheck *ListenerHealthCheck `json:"healthCheck,omitempty"`
 	Timeouts    Timeouts             `json:"timeouts,omitzero"`
-	Origin      Origin               `json:"origin,omitzero"`
+	// TrackSessions is how long the sidecar lists sessions that have ended. EndSessions is true if sessions end with the
+	// listener, and false if they go on without it.
+	TrackSessions Duration `json:"trackSessions,omitzero"`
+	EndSessions   bool     `json:"endSessions,omitempty"`
+	Origin        Origin   `json:"origin,omitzero"`
 }
+
+// Datagrams reports whether the listener has a UDP socket.
+func (l *Listener) Datagrams() bool { return l.Protocol == UDP || l.Transport == UDP }
 
 // Service is a host name that clients connect to.
 type Service struct {

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Protocol is the application protocol of a connection.
 type Protocol string
@@ -16,6 +19,28 @@ const (
 	Unix       Protocol = "unix"
 	JSONSocket Protocol = "jsonsocket"
 )
+
+// The protocols of destinations that the sidecar serves itself, as the l7mp proxy has them.
+const (
+	// Discard takes everything and returns nothing; Echo returns it.
+	Discard Protocol = "discard"
+	Echo    Protocol = "echo"
+	// JSONEncap puts each message into a JSON object with the metadata of the session; JSONDecap takes it out.
+	JSONEncap Protocol = "jsonencap"
+	JSONDecap Protocol = "jsondecap"
+	// Logger returns everything, and writes it to a file.
+	Logger Protocol = "logger"
+	// Prometheus answers requests with the metrics of the sidecar.
+	Prometheus Protocol = "prometheus"
+	// Sync sends what it gets to the other sessions with the same label.
+	Sync Protocol = "sync"
+)
+
+// localProtocols are the protocols of destinations that the sidecar serves itself.
+var localProtocols = []Protocol{Discard, Echo, JSONDecap, JSONEncap, Logger, Prometheus, Sync}
+
+// Local reports whether the sidecar itself serves destinations of the protocol.
+func (p Protocol) Local() bool { return slices.Contains(localProtocols, p) }
 
 // Requests reports whether the protocol has requests with a host, a path and headers.
 func (p Protocol) Requests() bool {

@@ -174,6 +174,11 @@ type Destination struct {
 	Port      uint16    `json:"port,omitempty"`
 	Protocol  Protocol  `json:"protocol"`
 	Discovery Discovery `json:"discovery"`
+	// Transport is the protocol below JSONSocket, and Header what is sent before the data; else they are empty.
+	Transport Protocol      `json:"transport,omitempty"`
+	Header    []HeaderField `json:"header,omitempty"`
+	// Local are the parameters of a destination with DiscoverNone.
+	Local LocalOptions `json:"local,omitzero"`
 	// TLS is how clients connect to it; nil means without TLS.
 	TLS     *ClientTLS `json:"tls,omitempty"`
 	Balance Balance    `json:"balance,omitzero"`
@@ -208,6 +213,8 @@ const (
 	DiscoverInstances DiscoveryKind = "Instances"
 	// DiscoverStatic uses the configured addresses.
 	DiscoverStatic DiscoveryKind = "Static"
+	// DiscoverNone is for destinations that the sidecar serves itself.
+	DiscoverNone DiscoveryKind = "None"
 )
 
 // Discovery configures how the endpoints of a destination are discovered.

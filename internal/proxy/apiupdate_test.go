@@ -2,11 +2,14 @@ package proxy_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // PUT and POST /config change objects under traffic: each request is answered by the old or the new cluster.
@@ -49,6 +52,36 @@ listeners:
 	close(stop)
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// The sessions of a listener that is removed go on, or end if its options say so.
+func TestSessionsOfRemovedListener(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		c := startAPI(t)
+		port := fmt.Sprint(freePort(t))
+		c.must("POST", "listeners", fmt.Sprintf(`listener: {name: in, spec: {protocol: TCP, port: %s, address: 127.0.0.1}, `+
+			`options: {removeOrphanSessions: %v}, rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]}`, port, ends))
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		echo := func() error {
+			_ = conn.SetDeadline(time.Now().Add(patience))
+			if _, err := io.WriteString(conn, "a"); err != nil {
+				return err
+			}
+			_, err := io.ReadFull(conn, make([]byte, 1))
+			return err
+		}
+		if err := echo(); err != nil {
+			t.Fatal(err)
+		}
+		c.must("DELETE", "listeners/in", "")
+		if err := echo(); (err != nil) != ends {
+			t.Errorf("removeOrphanSessions is %v: got error %v", ends, err)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 	return nil
 }
 
-// DeleteListener closes a listener and, if recursive, its sessions.
+// DeleteListener closes a listener and its sessions, if recursive or if its options say so.
 func (p *Proxy) DeleteListener(name string, recursive bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Proxy) removeListener(l *listener, recursive bool) {
 	delete(p.listeners, name)
 	l.stop()
 	p.store.ReleaseRules(l.rules.Load(), recursive)
-	if !recursive {
+	if !recursive && !l.current().Options.RemoveOrphanSessions {
 		return
 	}
 	l.cancel()

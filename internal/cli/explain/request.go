@@ -33,16 +33,18 @@ func (r *Request) SetClient(address netip.Addr) {
 
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
 // value". Schemes are http, http2, grpc, tcp, udp, and https; the mesh handles https as a TCP connection with SNI,
-// unless the workload receives it (inbound): its listener can end TLS.
+// unless the workload receives it (inbound): its listener can end TLS. For JSONSocket, the scheme is that of the
+// protocol below: jsonsocket+udp or jsonsocket+tcp.
 func ParseRequest(method, address string, headers []string, inbound bool) (Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
 	}
-	r := Request{Request: model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}}
+	u.Scheme = strings.TrimPrefix(u.Scheme, "jsonsocket+")
 	if !slices.Contains([]string{"http", "http2", "grpc", "https", "tcp", "udp"}, u.Scheme) {
-		return r, fmt.Errorf("%q: the scheme must be http, http2, grpc, https, tcp or udp", address)
+		return Request{}, fmt.Errorf("%q: the scheme must be http, http2, grpc, https, tcp or udp", address)
 	}
+	r := Request{Request: model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}}
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {

@@ -11,10 +11,12 @@ import (
 type Target struct {
 	model.WeightedDestination
 	// Share is the fraction of requests that this destination gets, from 0 to 1.
-	Share    float64         `json:"share"`
-	Port     uint16          `json:"port,omitempty"`
-	Protocol model.Protocol  `json:"protocol"`
-	Found    model.Discovery `json:"discovery"`
+	Share    float64        `json:"share"`
+	Port     uint16         `json:"port,omitempty"`
+	Protocol model.Protocol `json:"protocol"`
+	// Transport is the protocol below JSONSocket.
+	Transport model.Protocol  `json:"transport,omitempty"`
+	Found     model.Discovery `json:"discovery"`
 	// Ready and Instances count the pods behind it.
 	Ready     int `json:"ready"`
 	Instances int `json:"instances"`
@@ -42,7 +44,8 @@ func (a *Result) addTargets(find *finder, view *model.View) {
 func (a *Result) target(find *finder, view *model.View, t model.WeightedDestination, total uint32) Target {
 	out := Target{WeightedDestination: t, Share: float64(t.Weight) / float64(total), Live: find.live}
 	d, _ := view.Destination(t.Destination)
-	out.Port, out.Protocol, out.Found, out.Health = d.Port, d.Protocol, d.Discovery, phrases.Health(d)
+	out.Port, out.Protocol, out.Transport = d.Port, d.Protocol, d.Transport
+	out.Found, out.Health = d.Discovery, phrases.Health(d)
 	var empty bool
 	out.Receivers, empty = find.receivers(d, a.Workload.Origin.Object().Namespace)
 	if empty {

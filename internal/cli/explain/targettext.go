@@ -18,6 +18,8 @@ func (t Target) text(b *strings.Builder, s terminal.Style, a Result, sameLimits 
 	switch t.Found.Kind {
 	case model.DiscoverInstances:
 		address = "its instances"
+	case model.DiscoverNone:
+		address = "the sidecar itself"
 	case model.DiscoverStatic:
 		address = fmt.Sprintf("%d fixed addresses", len(t.Found.Addresses))
 	case model.DiscoverDNSEndpoints:
@@ -26,7 +28,11 @@ func (t Target) text(b *strings.Builder, s terminal.Style, a Result, sameLimits 
 	fmt.Fprintf(b, "\n  %6.1f%% %s %s\n", 100*t.Share, s.Cyan(fmt.Sprintf("%-*s", barLength, bar)),
 		s.Bold(t.Destination))
 	indent := strings.Repeat(" ", 10)
-	fmt.Fprintf(b, "%s%s at %s", indent, t.Protocol, address)
+	protocol := string(t.Protocol)
+	if t.Transport != "" {
+		protocol += " over " + string(t.Transport)
+	}
+	fmt.Fprintf(b, "%s%s at %s", indent, protocol, address)
 	if t.Port != 0 {
 		fmt.Fprintf(b, ":%d", t.Port)
 	}

@@ -34,7 +34,7 @@ func closedPorts(state *engine.State, selectors []podSelector, objects []client.
 			continue
 		}
 		for _, l := range w.Listeners {
-			if l.Port != 0 && l.Protocol != model.UDP && !slices.Contains(ports, int32(l.Port)) {
+			if l.Port != 0 && !l.Datagrams() && !slices.Contains(ports, int32(l.Port)) {
 				out = append(out, model.NewFinding(l.Origin, model.CodeClosedPort, fmt.Sprintf(
 					"no container of %s has the port %d of the listener; the containers have %s", who, l.Port, numbers(ports))))
 			}

@@ -2,6 +2,7 @@ package l7mp
 
 import (
 	"fmt"
+	"net/netip"
 
 	api "anymesh.dev/anymesh/api/l7mp/v1"
 	"anymesh.dev/anymesh/model"
@@ -23,10 +24,12 @@ type cluster struct {
 
 // destination returns the item of the model.
 func (c *cluster) destination(name string) model.Destination {
-	return model.Destination{
-		Key: model.Key{Mesh: mesh, Name: name}, Port: c.port, Protocol: c.protocol, Discovery: c.discovery,
-		Balance: c.balance, Origin: c.origin,
+	out := model.Destination{
+		Key: model.Key{Mesh: mesh, Name: name}, Port: c.port, Discovery: c.discovery, Balance: c.balance,
+		Header: c.header, Local: c.local, Origin: c.origin,
 	}
+	out.Protocol, out.Transport = c.spoken()
+	return out
 }
 
 // selection is what a selector selects pods for.
@@ -63,8 +66,11 @@ func (p *parser) cluster(of *api.Cluster, link, group, path string,
 	if out.transport, ok = p.transport(of.Spec.Raw, path+".spec"); !ok {
 		return out, nil
 	}
-	if out.outer != "" {
-		p.report(path+".spec", model.CodeFieldNotImplemented, "clusters of JSONSocket are not implemented yet")
+	if out.protocol.Local() {
+		out.discovery, out.usable = model.Discovery{Kind: model.DiscoverNone}, true
+		if len(of.Endpoints) > 0 {
+			p.report(path+".endpoints", model.CodeInvalidField, "has no effect: the proxy itself serves the protocol")
+		}
 		return out, nil
 	}
 	selections := p.endpoints(out, of.Endpoints, group, path)
@@ -87,7 +93,7 @@ func (p *parser) link(out *cluster, of *api.Cluster, link, path string, linked f
 		return
 	}
 	out.transport, out.discovery, out.usable = to.transport, to.discovery, to.usable
-	out.peer = model.Listener{}.Peer // that of the clients of the VirtualService
+	out.peer = netip.AddrPort{} // that of the clients of the VirtualService
 	if !to.usable {
 		p.report(field, model.CodeReferenceNotFound, "%s is not served", to.origin.Object())
 	}

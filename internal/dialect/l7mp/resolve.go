@@ -2,6 +2,7 @@ package l7mp
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,13 +68,13 @@ func (s *services) find(name types.NamespacedName) (*cluster, bool) {
 // cluster returns what clients connect to: the socket of the listener at the pods of the selector.
 func (v *virtualService) cluster() *cluster {
 	out := &cluster{
-		kind: api.KindVirtualService, transport: v.transport, usable: v.usable && v.outer == "" && v.protocol != model.Unix,
+		kind: api.KindVirtualService, transport: v.transport, usable: v.usable && v.protocol != model.Unix,
 		discovery: model.Discovery{
 			Kind: model.DiscoverInstances, Group: service{api.KindVirtualService, v.name}.group(),
 		},
 		origin: v.origin,
 	}
-	out.peer = model.Listener{}.Peer
+	out.peer = netip.AddrPort{}
 	return out
 }
 

@@ -18,8 +18,19 @@ type transport struct {
 	port   uint16
 	socket string
 	peer   netip.AddrPort
-	// outer is model.JSONSocket if that is spoken over the protocol; else empty.
-	outer model.Protocol
+	// overJSONSocket is true if JSONSocket is spoken over the protocol. Clusters send the header before the data.
+	overJSONSocket bool
+	header         []model.HeaderField
+	// local are the parameters of a protocol that the proxy serves itself.
+	local model.LocalOptions
+}
+
+// spoken returns the protocol of sessions, and the one below it if that is JSONSocket.
+func (t transport) spoken() (protocol, below model.Protocol) {
+	if t.overJSONSocket {
+		return model.JSONSocket, t.protocol
+	}
+	return t.protocol, ""
 }
 
 // network is TCP, UDP or Unix: two listeners of one network cannot have the same port.
@@ -43,13 +54,19 @@ func (t transport) socketName() string {
 var protocols = map[string]model.Protocol{
 	"http": model.HTTP, "websocket": model.WebSocket, "udp": model.UDP, "tcp": model.TCP,
 	"unixdomainsocket": model.Unix, "jsonsocket": model.JSONSocket,
+	"discard": model.Discard, "echo": model.Echo, "jsondecap": model.JSONDecap, "jsonencap": model.JSONEncap,
+	"logger": model.Logger, "prometheus": model.Prometheus, "sync": model.Sync,
+	"metric": model.Echo, // the proxy counts the bytes of each cluster, under its own names
 }
 
-// pseudoProtocols are those of clusters that connect to nothing. Sdtio is the spelling of the released schema.
-var pseudoProtocols = []string{
-	"l7mpcontroller", "stdio", "sdtio", "echo", "discard", "logger", "sync", "jsonencap", "jsondecap", "prometheus",
-	"metric",
+// notServed are protocols without a meaning for proxies in pods, with the reason. Sdtio is the spelling of the released
+// schema.
+var notServed = map[string]string{
+	"stdio": noTerminal, "sdtio": noTerminal,
+	"l7mpcontroller": "the configuration comes from objects, and the proxy has no API",
 }
+
+const noTerminal = "the proxy of a pod has no terminal"
 
 // fields are the parameters of each protocol; true for those with an effect.
 var fields = map[model.Protocol]map[string]bool{
@@ -58,7 +75,10 @@ var fields = map[model.Protocol]map[string]bool{
 	model.UDP:        {"port": true, "connect": true, "address": false, "bind": false, "options": false},
 	model.TCP:        {"port": true, "bind": false, "address": false},
 	model.Unix:       {"filename": true},
-	model.JSONSocket: {"transport": true, "transport_spec": true, "header": false},
+	model.JSONSocket: {"transport": true, "transport_spec": true, "header": true},
+	model.Sync:       {"query": true},
+	model.Logger:     {"log_file": true, "log_prefix": true},
+	model.Echo:       {"byteCounterName": false, "packetCounterName": false},
 }
 
 // transport reads the value of a field spec. It reports false for a value without effect, with a finding.
@@ -82,9 +102,9 @@ func (p *parser) transport(raw []byte, path string) (transport, bool) {
 		}
 	}
 	protocol, known := protocols[strings.ToLower(name)]
-	switch {
-	case slices.Contains(pseudoProtocols, strings.ToLower(name)):
-		p.report(path, model.CodeFieldNotImplemented, "the protocol %s is not implemented yet", name)
+	switch reason := notServed[strings.ToLower(name)]; {
+	case reason != "":
+		p.report(path, model.CodeFieldNotImplemented, "the protocol %s is not served: %s", name, reason)
 		return transport{}, false
 	case !known:
 		p.report(path, model.CodeInvalidField, "%q is not a protocol", name)
@@ -98,23 +118,13 @@ func (p *parser) transport(raw []byte, path string) (transport, bool) {
 			p.notImplemented(path+"."+f, f)
 		}
 	}
-	if protocol == model.JSONSocket {
+	switch {
+	case protocol == model.JSONSocket:
 		return p.jsonSocket(object, path)
+	case protocol.Local():
+		return p.local(protocol, object, path)
 	}
 	return p.socket(protocol, object, path)
-}
-
-// jsonSocket reads the protocol below JSONSocket.
-func (p *parser) jsonSocket(object map[string]json.RawMessage, path string) (transport, bool) {
-	for _, f := range []string{"transport", "transport_spec"} {
-		if raw := object[f]; raw != nil {
-			out, ok := p.transport(raw, path+"."+f)
-			out.outer = model.JSONSocket
-			return out, ok
-		}
-	}
-	p.report(path, model.CodeInvalidField, "transport is missing")
-	return transport{}, false
 }
 
 // address is an address and a port in JSON.

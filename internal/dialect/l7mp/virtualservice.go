@@ -2,6 +2,7 @@ package l7mp
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,8 +14,11 @@ import (
 // workload.
 type listener struct {
 	transport
-	name   types.NamespacedName
-	origin model.Origin
+	name types.NamespacedName
+	// track is how long ended sessions are listed. endSessions is true if they end with the listener.
+	track       model.Duration
+	endSessions bool
+	origin      model.Origin
 }
 
 // virtualService is a VirtualService.
@@ -49,6 +53,10 @@ const apiPort = 1234
 func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selection, []inlineCluster) {
 	out := &virtualService{listener: listener{name: nameOf(v), origin: p.at}}
 	out.transport, out.usable = p.transport(v.Spec.Listener.Spec.Raw, "spec.listener.spec")
+	if out.protocol.Local() || len(out.header) > 0 {
+		p.report("spec.listener.spec", model.CodeInvalidField, "is a protocol, or has a parameter, of clusters only")
+		out.usable = false
+	}
 	if out.protocol == model.Unix && out.socket == "" {
 		p.report("spec.listener.spec", model.CodeInvalidField, "filename is missing")
 		out.usable = false
@@ -57,10 +65,11 @@ func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selec
 	if len(rules) == 0 {
 		rules, path = v.Spec.Rules, "spec.rules"
 	}
-	p.options(v)
+	p.options(v, &out.listener)
+	spoken, _ := out.spoken()
 	inline := &inlineClusters{prefix: "virtualservice/" + out.name.String()}
 	for i, r := range rules {
-		if one, ok := p.rule(r, out.protocol, fmt.Sprintf("%s[%d]", path, i), inline); ok {
+		if one, ok := p.rule(r, spoken, fmt.Sprintf("%s[%d]", path, i), inline); ok {
 			one.name = fmt.Sprintf("rules[%d]", i)
 			out.rules = append(out.rules, one)
 		}
@@ -85,20 +94,24 @@ func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selec
 	return out, inline.selections, inline.clusters
 }
 
-// options reports the options without effect.
-func (p *parser) options(v *api.VirtualService) {
+// options reads the options of the listener, which some place beside it.
+func (p *parser) options(v *api.VirtualService, to *listener) {
 	if v.Spec.Listener.RulesRef != "" {
-		p.notImplemented("spec.listener.rulesRef", "a list of rules with a name")
+		p.report("spec.listener.rulesRef", model.CodeFieldNotImplemented,
+			"no object is a list of rules with a name; write the rules below spec.listener.rules")
 	}
 	for path, o := range map[string]*api.ListenerOptions{
 		"spec.listener.options": v.Spec.Listener.Options, "spec.options": v.Spec.Options,
 	} {
-		if o != nil && o.Track != 0 {
-			p.notImplemented(path+".track", "track")
+		if o == nil {
+			continue
 		}
-		if o != nil && o.RemoveOrphanSessions {
-			p.notImplemented(path+".removeOrphanSessions", "removeOrphanSessions")
+		if o.Track < 0 {
+			p.report(path+".track", model.CodeInvalidField, "must be a number of seconds")
+			continue
 		}
+		to.track = max(to.track, model.Duration(o.Track)*model.Duration(time.Second))
+		to.endSessions = to.endSessions || o.RemoveOrphanSessions
 	}
 }
 
@@ -114,7 +127,7 @@ func (p *parser) rule(of api.Rule, protocol model.Protocol, path string, inline 
 	switch a := of.Action; {
 	case a.Apply != "":
 		p.report(action+".apply", model.CodeFieldNotImplemented,
-			"lists of rules with a name are not implemented yet; connections that match are closed")
+			"no object is a list of rules with a name; connections that match are closed")
 	case a.RouteRef != "":
 		ref, ok := p.reference(a.RouteRef, api.KindRoute, action+".routeRef")
 		if ok {

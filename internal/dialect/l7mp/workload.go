@@ -67,12 +67,6 @@ func (r *workloadRule) evaluate(pods podSet, proxied []bool) {
 			continue
 		}
 		taken[name] = l
-		if l.outer != "" {
-			f := model.NewFinding(l.origin.At(listenerPath), model.CodeFieldNotImplemented,
-				"listeners of JSONSocket are not implemented yet; the port is not served")
-			r.findings.Emit(f)
-			continue
-		}
 		at := servedListener{pods, l.name}
 		r.served.Emit(at, l)
 		w.Listeners = append(w.Listeners, l.item(at.router()))
@@ -86,10 +80,12 @@ func nodeID(key model.Key) string { return mesh + "/" + key.Name }
 
 // item returns the item of the model.
 func (l *listener) item(router string) model.Listener {
-	return model.Listener{
-		Port: l.port, Protocol: l.protocol, Socket: l.socket, Peer: l.peer, Router: router,
+	out := model.Listener{
+		Port: l.port, Socket: l.socket, Peer: l.peer, Router: router, TrackSessions: l.track, EndSessions: l.endSessions,
 		Origin: l.origin.At(listenerPath),
 	}
+	out.Protocol, out.Transport = l.spoken()
+	return out
 }
 
 // listenerPath is the path of the protocol and the port.
@@ -118,6 +114,7 @@ func (r *routerRule) evaluate(at servedListener, _ []*listener) {
 		return
 	}
 	router := model.Router{Key: model.Key{Mesh: mesh, Name: at.router()}, Origin: v.origin}
+	protocol, _ := v.spoken()
 	for _, rule := range v.rules {
 		action := r.action(at.pods, v, rule)
 		for i, m := range rule.matches {
@@ -126,7 +123,7 @@ func (r *routerRule) evaluate(at servedListener, _ []*listener) {
 				name = fmt.Sprintf("%s/%d", name, i)
 			}
 			router.Routes = append(router.Routes, model.Route{
-				Name: name, Protocol: v.protocol, Match: m, Action: action, Origin: rule.origin,
+				Name: name, Protocol: protocol, Match: m, Action: action, Origin: rule.origin,
 			})
 		}
 	}
@@ -151,7 +148,7 @@ func (r *routerRule) action(pods podSet, v *virtualService, of rule) model.Actio
 	if c == nil {
 		return out
 	}
-	convert := !same(v.protocol, c.protocol)
+	convert := !same(v.transport, c.transport)
 	if convert && c.protocol == model.HTTP {
 		r.report(to.destination.origin, model.CodeFieldNotImplemented,
 			"%s accepts %s, and the destination speaks %s: there is no such conversion; connections are refused",
@@ -197,7 +194,9 @@ func (r *routerRule) report(at model.Origin, code model.Code, format string, arg
 }
 
 // same reports whether what a listener accepts can be sent to a destination as it is.
-func same(from, to model.Protocol) bool {
+func same(from, to transport) bool {
+	a, _ := from.spoken()
+	b, _ := to.spoken()
 	stream := func(p model.Protocol) bool { return p == model.TCP || p == model.Unix }
-	return from == to || stream(from) && stream(to)
+	return a == b || stream(a) && stream(b)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,6 +83,54 @@ func TestProxyWithoutListeners(t *testing.T) {
 			t.Errorf("want a workload with %d listeners, got %v with endpoints %v", listeners, s.Workloads, s.Endpoints)
 		}
 		objects.Delete(cached(t, all[0]))
+	}
+}
+
+// Options of a listener take effect below the listener and beside it. A protocol of clusters is none of listeners.
+func TestListeners(t *testing.T) {
+	for spec, want := range map[string]struct {
+		model.Listener
+		finding string
+	}{
+		`{spec: {UDP: {port: 7000}}, options: {track: 600, removeOrphanSessions: true}}`: {
+			Listener: model.Listener{Port: 7000, Protocol: model.UDP, TrackSessions: model.Duration(10 * time.Minute), EndSessions: true},
+		},
+		`{spec: {UDP: {port: 7000}}}, options: {track: 1}`: {
+			Listener: model.Listener{Port: 7000, Protocol: model.UDP, TrackSessions: model.Duration(time.Second)},
+		},
+		`{spec: {JSONSocket: {transport: {UDP: {port: 7000}}}}}`: {
+			Listener: model.Listener{Port: 7000, Protocol: model.JSONSocket, Transport: model.UDP},
+		},
+		`{spec: {JSONSocket: {transport_spec: {UnixDomainSocket: {filename: /run/a}}}}}`: {
+			Listener: model.Listener{Socket: "/run/a", Protocol: model.JSONSocket, Transport: model.Unix},
+		},
+		`{spec: {UDP: {port: 7000}}, options: {track: -1}}`: {
+			Listener: model.Listener{Port: 7000, Protocol: model.UDP}, finding: "spec.listener.options.track",
+		},
+		`{spec: {Echo: {}}}`: {finding: "spec.listener.spec"},
+		`{spec: {JSONSocket: {transport: {UDP: {port: 7000}}, header: [{path: {from: /a}}]}}}`: {finding: "spec.listener.spec"},
+	} {
+		m, objects := newMesh()
+		text := `{apiVersion: l7mp.io/v1, kind: VirtualService, metadata: {name: in, namespace: web}, spec: {selector: {matchLabels: {app: gateway}}, rules: [{action: {route: {destination: {spec: {Discard: {}}}}}}], listener: ` + spec + `}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: gateway, namespace: web, uid: g, labels: {app: gateway, anymesh.dev/proxy-uuid: g}}, spec: {containers: [{name: l7mp}]}}
+`
+		for _, o := range decode(t, text) {
+			objects.Set(cached(t, o))
+		}
+		m.run()
+		s := m.mesh.Snapshot()
+		var got model.Listener
+		if len(s.Workloads) == 1 && len(s.Workloads[0].Listeners) == 1 {
+			got = s.Workloads[0].Listeners[0]
+			got.Origin, got.Router = model.Origin{}, ""
+		}
+		if model.Hash(&got) != model.Hash(&want.Listener) {
+			t.Errorf("%s: got %+v", spec, got)
+		}
+		if found := m.mesh.AllFindings(); len(found) > 0 != (want.finding != "") || want.finding != "" && found[0].Path != want.finding {
+			t.Errorf("%s: got findings %v", spec, found)
+		}
 	}
 }
 

@@ -62,6 +62,9 @@ func (Driver) RenderBinding(mesh model.Mesh, port uint16, b model.Binding,
 // RenderDestination returns the cluster of a destination and, for EDS, its ClusterLoadAssignment.
 func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
 	d := reach.Destination
+	if d.Discovery.Kind == model.DiscoverNone {
+		return nil // the feature has a finding
+	}
 	cluster := destinationCluster(reach.Mesh, d)
 	if d.TLS != nil {
 		cluster.TransportSocket, _ = clientSocket(d) // RenderOutbound returns the secrets

@@ -15,6 +15,9 @@ func clusterName(destination string) string { return strings.ReplaceAll(destinat
 // RenderDestination returns the cluster of a destination, with its endpoints.
 func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	d := &r.Destination
+	if local, is := localProtocols[d.Protocol]; is {
+		return []sidecar.Resource{localCluster(d, local)}
+	}
 	of, known := protocols[d.Protocol]
 	if !known {
 		return nil // the feature has a finding
@@ -27,8 +30,13 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 		HealthCheck:  healthCheck(d.HealthCheck),
 		Outlier:      outlier(d.OutlierDetection),
 	}
-	if d.Protocol == model.Unix {
+	if d.Protocol == model.Unix || d.Transport == model.Unix {
 		out.Spec.Port = 0
+	}
+	if d.Transport != "" {
+		below := out.Spec
+		below.Protocol = protocols[d.Transport]
+		out.Spec = config.ClusterSpec{Protocol: of, Transport: &below, Header: headerRules(d.Header)}
 	}
 	if d.Balance.Policy == model.ConsistentHash {
 		out.LoadBalancer = config.LoadBalancer{Policy: config.ConsistentHash, Key: d.Balance.HashKey}
@@ -36,6 +44,27 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 	panics := int(d.PanicThreshold)
 	out.LoadBalancer.PanicThreshold = &panics
 	return []sidecar.Resource{encode("cluster/"+out.Name, &config.Config{Clusters: []config.Cluster{out}}, d.Origin)}
+}
+
+// localCluster returns the cluster of a destination that the proxy serves itself.
+func localCluster(d *model.Destination, of config.Protocol) sidecar.Resource {
+	out := config.Cluster{Name: clusterName(d.Name), Spec: config.ClusterSpec{
+		Protocol: of, Query: d.Local.Query, LogFile: d.Local.LogFile, LogPrefix: d.Local.LogPrefix,
+	}}
+	return encode("cluster/"+out.Name, &config.Config{Clusters: []config.Cluster{out}}, d.Origin)
+}
+
+// headerRules returns what a cluster of JSONSocket sends before the data.
+func headerRules(fields []model.HeaderField) []config.HeaderRule {
+	var out []config.HeaderRule
+	for _, f := range fields {
+		if f.From != "" {
+			out = append(out, config.HeaderRule{Path: &config.HeaderPath{From: f.From, To: f.To}})
+		} else {
+			out = append(out, config.HeaderRule{Set: &config.HeaderSet{Key: f.To, Value: f.Value}})
+		}
+	}
+	return out
 }
 
 // endpoints returns the addresses of the instances, the fixed ones, or the host name.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/model"
@@ -14,6 +15,14 @@ import (
 var protocols = map[model.Protocol]config.Protocol{
 	model.HTTP: config.HTTP, model.HTTP2: config.HTTP, model.GRPC: config.HTTP, model.TCP: config.TCP,
 	model.UDP: config.UDP, model.WebSocket: config.WebSocket, model.Unix: config.UnixDomainSocket,
+	model.JSONSocket: config.JSONSocket,
+}
+
+// localProtocols are the protocols of clusters that the proxy serves itself.
+var localProtocols = map[model.Protocol]config.Protocol{
+	model.Discard: config.Discard, model.Echo: config.Echo, model.JSONDecap: config.JSONDecap,
+	model.JSONEncap: config.JSONEncap, model.Logger: config.Logger, model.Prometheus: config.Prometheus,
+	model.Sync: config.Sync,
 }
 
 // Render returns a resource for each listener, and one for the metrics.
@@ -77,13 +86,21 @@ func (r *renderer) listener(in model.Inbound) {
 	out := config.Listener{
 		Name: fmt.Sprintf("%s:%d", strings.ToLower(string(of)), l.Port),
 		Spec: config.ListenerSpec{Protocol: of, Port: int(l.Port)},
+		Options: config.ListenerOptions{
+			Track: int(time.Duration(l.TrackSessions).Seconds()), RemoveOrphanSessions: l.EndSessions,
+		},
 	}
 	origins := []model.Origin{l.Origin}
-	switch {
-	case l.Protocol == model.Unix:
+	if l.Socket != "" {
 		out.Name, out.Spec.Filename = "unix:"+l.Socket, l.Socket
-	case l.Peer.IsValid():
+	}
+	if l.Peer.IsValid() {
 		out.Spec.Connect = &config.ConnectSpec{Address: l.Peer.Addr().String(), Port: int(l.Peer.Port())}
+	}
+	if l.Transport != "" {
+		below := out.Spec
+		below.Protocol = protocols[l.Transport]
+		out.Spec = config.ListenerSpec{Protocol: of, Transport: &below}
 	}
 	out.Rules.Inline = []config.RuleRef{}
 	for _, route := range in.Routes {

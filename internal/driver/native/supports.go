@@ -10,10 +10,14 @@ func (Driver) Supports() map[model.Feature]bool {
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true,
 		"outlierDetection": true, "panicThreshold": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
-		model.DiscoveryFeature(model.DiscoverStatic): true,
+		model.DiscoveryFeature(model.DiscoverStatic): true, model.DiscoveryFeature(model.DiscoverNone): true,
+		"listener.track": true, "listener.endSessions": true,
 	}
 	for p := range protocols {
 		supported[model.ListenerFeature(p)] = true
+		supported[model.DestinationFeature(p)] = true
+	}
+	for p := range localProtocols {
 		supported[model.DestinationFeature(p)] = true
 	}
 	for p := range checks {

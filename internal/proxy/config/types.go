@@ -59,6 +59,8 @@ type Listener struct {
 type ListenerOptions struct {
 	// Track is the number of seconds that an ended session stays in the list of sessions.
 	Track int `json:"track"`
+	// RemoveOrphanSessions ends the sessions of a listener that is removed. Default: they go on.
+	RemoveOrphanSessions bool `json:"removeOrphanSessions,omitempty"`
 }
 
 // Cluster is a service: the protocol, its endpoints, and how one of them is chosen.
