@@ -33,6 +33,10 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	l7mpByField, err := l7mpMesh(all)
+	if err != nil {
+		return nil, err
+	}
 	refused, err := admission()
 	if err != nil {
 		return nil, err
@@ -78,6 +82,7 @@ func Pages() (map[string]string, error) {
 		alerts.Page:    alerts.Markdown(),
 		"appmesh.md":   fieldByField,
 		"osm.md":       osmByField,
+		"l7mp.md":      l7mpByField,
 		"findings.md":  codesIndex(),
 		"check.md":     checkNotice + check.Page(dialect.All()),
 		"drivers.md":   drivers(all),

@@ -5,17 +5,18 @@ import (
 
 	"anymesh.dev/anymesh/docs/fields"
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-var drivers = map[string]sidecar.Renderer{envoy.Name: envoy.Driver{}}
+var drivers = map[string]sidecar.Renderer{envoy.Name: envoy.Driver{}, native.Name: native.Driver{}}
 
 // TestNoFieldIsSilentlyIgnored checks that every field of the schemas has an effect.
 func TestNoFieldIsSilentlyIgnored(t *testing.T) {
 	for _, a := range []struct {
 		api   *fields.API
 		least int
-	}{{fields.AppMesh, 100}, {fields.SMI, 15}} {
+	}{{fields.AppMesh, 100}, {fields.SMI, 15}, {fields.L7mp, 40}} {
 		all, err := a.api.All()
 		if err != nil {
 			t.Fatal(err)

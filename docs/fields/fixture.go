@@ -2,7 +2,7 @@ package fields
 
 import (
 	"bytes"
-	_ "embed" // mesh.yaml, smi.yaml
+	_ "embed" // mesh.yaml, smi.yaml, l7mp.yaml
 	"encoding/json"
 	"sync"
 
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	l7mp "anymesh.dev/anymesh/api/l7mp/v1"
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
@@ -36,6 +37,9 @@ var appMesh []byte
 //go:embed smi.yaml
 var smi []byte
 
+//go:embed l7mp.yaml
+var l7mpMesh []byte
+
 // The families of kinds.
 var (
 	AppMesh = &API{groups: []string{api.GroupVersion.Group}, mesh: appMesh, validate: appmesh.ValidateCreate}
@@ -43,6 +47,9 @@ var (
 		groups:   []string{access.GroupVersion.Group, specs.GroupVersion.Group, split.GroupVersion.Group},
 		mesh:     smi,
 		validate: func(client.Object) error { return nil },
+	}
+	L7mp = &API{
+		groups: []string{l7mp.GroupVersion.Group}, mesh: l7mpMesh, validate: func(client.Object) error { return nil },
 	}
 )
 

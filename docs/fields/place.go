@@ -23,6 +23,8 @@ var excludes = map[string]string{
 	"virtualNodeARN": "virtualNodeRef", "virtualRouterARN": "virtualRouterRef",
 	"virtualServiceARN": "virtualServiceRef",
 	"sds":               "file", "acm": "file",
+	"selector": "spec", "value": "valueStr", "linkedVirtualService": "cluster", "route": "routeRef", "routeRef": "route",
+	"destinationRef": "destination", "cluster": "destination",
 }
 
 // requires maps a field to other fields that must be set with it.

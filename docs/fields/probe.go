@@ -27,7 +27,13 @@ type Outcome struct {
 }
 
 // Inert reports whether a field is for people only.
-func (f Field) Inert() bool { return f.Kind == "TCPRoute" && f.Path() == "spec.matches.name" }
+func (f Field) Inert() bool { return slices.Contains(inert, f.Kind+" "+f.Path()) }
+
+// inert are names that nothing refers to.
+var inert = []string{
+	"TCPRoute spec.matches.name", "Route spec.name", "Target spec.cluster.name", "Target spec.cluster.endpoints[].name",
+	"VirtualService spec.listener.name", "VirtualService spec.listener.rules[].name", "VirtualService spec.rules[].name",
+}
 
 // Silent reports whether the field has no effect.
 func (o Outcome) Silent() bool { return !o.Model && !o.Admission && len(o.Codes) == 0 }

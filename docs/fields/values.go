@@ -48,7 +48,20 @@ var known = map[string][]any{
 	"matches[].name": {"some", "target", "gone"}, "apiGroup": {"specs.smi-spec.io", "other.example"},
 	"destination.name": {"one", "two"}, "destination.namespace": {"ns", "other"}, "rules[].name": {"target", "gone"},
 	"destination.kind": {"ServiceAccount", "Group"}, "sources[].kind": {"ServiceAccount", "Group"},
+	"matchFields[].key": {"metadata.labels.k", "metadata.labels.l"}, "matchNamespace": {"ns", "other"}, "matchService": {"one", "gone"},
+	"spec.listener.spec": {tcp(9000), tcp(9001)}, "cluster.spec": {tcp(8080), tcp(8081)}, "rules[].match": {header("a"), header("b")},
+	"loadbalancer.policy": {"RoundRobin", "ConsistentHash"}, "rewrite[].path": {"/HTTP/headers/a", "/labels/a"},
+	"rewrite[].value": {"a", "b"}, "action.route": {"target", "other"}, "action.routeRef": {"target", "other"},
+	"spec.destination": {"target", "one"}, "destinationRef": {"target", "through"}, "spec.cluster": {"target", "one"},
+	"spec.ingress": {[]any{"through"}, []any{"one"}}, "spec.egress": {[]any{"through"}, []any{"one"}},
+	"retry_on": {"connect-failure", "always"}, "linkedVirtualService": {"others", "one", "gone"},
 	"rules[].kind": {"HTTPRouteGroup", "UDPRoute"}, "methods": {[]any{"GET"}, []any{"POST"}},
+}
+
+func tcp(port int) map[string]any { return map[string]any{"TCP": map[string]any{"port": port}} }
+
+func header(value string) map[string]any {
+	return map[string]any{"op": "test", "path": "/HTTP/headers/a", "value": value}
 }
 
 // valuesOf returns valid values of a field, at least two if possible.
@@ -95,10 +108,13 @@ func valuesOf(path string, s *schema) []any {
 // valid are values of objects that have no required field, but need one of several. They are functions, because the
 // caller changes the value.
 var valid = map[string]func() map[string]any{
-	"spec.http2Route.match":                        func() map[string]any { return map[string]any{"prefix": "/p"} },
-	"spec.grpcRoute.match":                         func() map[string]any { return map[string]any{"serviceName": "p"} },
+	"spec.http2Route.match":                  func() map[string]any { return map[string]any{"prefix": "/p"} },
+	"spec.grpcRoute.match":                   func() map[string]any { return map[string]any{"serviceName": "p"} },
+	"spec.listener.rules[].action.rewrite[]": rewrite, "spec.rules[].action.rewrite[]": rewrite,
 	"spec.http2Route.action.target.virtualService": target, "spec.grpcRoute.action.target.virtualService": target,
 }
+
+func rewrite() map[string]any { return map[string]any{"path": "/labels/a", "valueStr": "a"} }
 
 func target() map[string]any {
 	return map[string]any{"virtualServiceRef": map[string]any{"name": "target"}}
@@ -116,7 +132,7 @@ func minimal(path string, s *schema) any {
 			p := s.Properties[name]
 			out[name] = minimal(path+"."+name, &p)
 		}
-		if strings.HasSuffix(path, "matchExpressions[]") {
+		if strings.HasSuffix(path, "matchExpressions[]") || strings.HasSuffix(path, "matchFields[]") {
 			out["values"] = []any{"v"} // required by the tested operators
 		}
 		return out

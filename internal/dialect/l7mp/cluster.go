@@ -52,7 +52,10 @@ func (p *parser) cluster(of *api.Cluster, link, group, path string,
 	}
 	out.balance = p.balance(of.LoadBalancer, path+".loadbalancer")
 	if of.Options != nil {
-		p.notImplemented(path+".options", "options")
+		p.report(path+".options", model.CodeInvalidField, "has no effect: clusters have no options")
+	}
+	if of.EndpointNum != 0 {
+		p.report(path+".endpointNum", model.CodeInvalidField, "has no effect: the endpoints are counted")
 	}
 	if link != "" {
 		p.link(out, of, link, path, linked)
@@ -162,6 +165,9 @@ func (p *parser) address(of *cluster, e api.Endpoint, path string) (model.Static
 		if spec.Address == "" {
 			p.report(path+".spec.address", model.CodeInvalidField, "is missing")
 		}
+		if spec.Filename != "" {
+			p.report(path+".spec.filename", model.CodeInvalidField, "has no effect: the protocol has no files")
+		}
 		out.Host = spec.Address
 		return out, spec.Address != ""
 	}
@@ -186,7 +192,7 @@ func (p *parser) balance(of *api.LoadBalancer, path string) model.Balance {
 		return model.Balance{}
 	}
 	switch of.Policy {
-	case "", "None", "Trivial", "RoundRobin", "EqualRoundRobin":
+	case "", "None", "Trivial", "RoundRobin", "EqualRoundRobin", "Random":
 	case "ConsistentHash", "HashRing":
 		if of.Key != "" {
 			return model.Balance{Policy: model.ConsistentHash, HashKey: of.Key}

@@ -1,6 +1,7 @@
 package l7mp
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -38,15 +39,17 @@ func (p *parser) selector(of *api.Selector, namespace, path string) *selector {
 	if of.MatchNamespace != "" {
 		out.namespace = of.MatchNamespace
 	}
-	from := labelSelector(of)
-	nothing := false
+	from, nothing := labelSelector(of), false
 	if of.MatchService != "" {
 		nothing = !p.addService(from, of.MatchService, out.namespace, path+".matchService")
 	}
-	if len(of.MatchFields) > 0 {
-		p.report(path+".matchFields", model.CodeFieldNotImplemented,
-			"conditions on fields of pods are not implemented yet; the selector matches nothing")
-		nothing = true
+	for i, f := range of.MatchFields {
+		if _, is := strings.CutPrefix(f.Key, labelFields); !is {
+			p.report(fmt.Sprintf("%s.matchFields[%d].key", path, i), model.CodeInvalidField,
+				"must be a label, as %sapp, because pods of one workload have one configuration; the selector matches nothing",
+				labelFields)
+			nothing = true
+		}
 	}
 	for _, l := range ignoredLabels {
 		if _, is := of.MatchLabels[l]; is || slices.ContainsFunc(of.MatchExpressions,
@@ -67,15 +70,18 @@ func (p *parser) selector(of *api.Selector, namespace, path string) *selector {
 	return out
 }
 
+// labelFields is the path of the labels of a pod.
+const labelFields = "metadata.labels."
+
 // labelSelector returns the conditions on labels.
 func labelSelector(of *api.Selector) *metav1.LabelSelector {
 	out := &metav1.LabelSelector{MatchLabels: maps.Clone(of.MatchLabels)}
-	for _, e := range of.MatchExpressions {
+	for _, e := range slices.Concat(of.MatchExpressions, of.MatchFields) {
 		if e.Operator == "DoesNotexist" {
 			e.Operator = string(metav1.LabelSelectorOpDoesNotExist)
 		}
 		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
-			Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
+			Key: strings.TrimPrefix(e.Key, labelFields), Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
 		})
 	}
 	return out

@@ -50,37 +50,6 @@ func (t transport) socketName() string {
 	return fmt.Sprintf("%s port %d", strings.ToUpper(string(t.network())), t.port)
 }
 
-// protocols are the protocols that are spoken with others, by lower-case names.
-var protocols = map[string]model.Protocol{
-	"http": model.HTTP, "websocket": model.WebSocket, "udp": model.UDP, "tcp": model.TCP,
-	"unixdomainsocket": model.Unix, "jsonsocket": model.JSONSocket,
-	"discard": model.Discard, "echo": model.Echo, "jsondecap": model.JSONDecap, "jsonencap": model.JSONEncap,
-	"logger": model.Logger, "prometheus": model.Prometheus, "sync": model.Sync,
-	"metric": model.Echo, // the proxy counts the bytes of each cluster, under its own names
-}
-
-// notServed are protocols without a meaning for proxies in pods, with the reason. Sdtio is the spelling of the released
-// schema.
-var notServed = map[string]string{
-	"stdio": noTerminal, "sdtio": noTerminal,
-	"l7mpcontroller": "the configuration comes from objects, and the proxy has no API",
-}
-
-const noTerminal = "the proxy of a pod has no terminal"
-
-// fields are the parameters of each protocol; true for those with an effect.
-var fields = map[model.Protocol]map[string]bool{
-	model.HTTP:       {"port": true, "path": false, "bind": false},
-	model.WebSocket:  {"port": true, "path": false, "bind": false},
-	model.UDP:        {"port": true, "connect": true, "address": false, "bind": false, "options": false},
-	model.TCP:        {"port": true, "bind": false, "address": false},
-	model.Unix:       {"filename": true},
-	model.JSONSocket: {"transport": true, "transport_spec": true, "header": true},
-	model.Sync:       {"query": true},
-	model.Logger:     {"log_file": true, "log_prefix": true},
-	model.Echo:       {"byteCounterName": false, "packetCounterName": false},
-}
-
 // transport reads the value of a field spec. It reports false for a value without effect, with a finding.
 func (p *parser) transport(raw []byte, path string) (transport, bool) {
 	object, ok := p.object(raw, path)
@@ -101,7 +70,7 @@ func (p *parser) transport(raw []byte, path string) (transport, bool) {
 			return transport{}, false
 		}
 	}
-	protocol, known := protocols[strings.ToLower(name)]
+	protocol, known := protocolOf(name)
 	switch reason := notServed[strings.ToLower(name)]; {
 	case reason != "":
 		p.report(path, model.CodeFieldNotImplemented, "the protocol %s is not served: %s", name, reason)
@@ -111,20 +80,20 @@ func (p *parser) transport(raw []byte, path string) (transport, bool) {
 		return transport{}, false
 	}
 	for _, f := range slices.Sorted(maps.Keys(object)) {
-		switch effect, is := fields[protocol][f]; {
-		case !is:
-			p.report(path+"."+f, model.CodeInvalidField, "the protocol %s has no parameter %s", name, f)
-		case !effect:
+		switch {
+		case slices.Contains(protocol.Ignored, f):
 			p.notImplemented(path+"."+f, f)
+		case !slices.Contains(protocol.Honored, f):
+			p.report(path+"."+f, model.CodeInvalidField, "the protocol %s has no parameter %s", name, f)
 		}
 	}
 	switch {
-	case protocol == model.JSONSocket:
+	case protocol.model == model.JSONSocket:
 		return p.jsonSocket(object, path)
-	case protocol.Local():
-		return p.local(protocol, object, path)
+	case protocol.model.Local():
+		return p.local(protocol.model, object, path)
 	}
-	return p.socket(protocol, object, path)
+	return p.socket(protocol.model, object, path)
 }
 
 // address is an address and a port in JSON.

@@ -2,6 +2,7 @@ package l7mp
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -61,20 +62,21 @@ func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selec
 		p.report("spec.listener.spec", model.CodeInvalidField, "filename is missing")
 		out.usable = false
 	}
-	rules, path := v.Spec.Listener.Rules, "spec.listener.rules"
-	if len(rules) == 0 {
-		rules, path = v.Spec.Rules, "spec.rules"
-	}
 	p.options(v, &out.listener)
 	spoken, _ := out.spoken()
 	inline := &inlineClusters{prefix: "virtualservice/" + out.name.String()}
-	for i, r := range rules {
-		if one, ok := p.rule(r, spoken, fmt.Sprintf("%s[%d]", path, i), inline); ok {
+	below := len(v.Spec.Listener.Rules)
+	for i, r := range slices.Concat(v.Spec.Listener.Rules, v.Spec.Rules) {
+		path := fmt.Sprintf("spec.listener.rules[%d]", i)
+		if i >= below { // some place rules beside the listener
+			path = fmt.Sprintf("spec.rules[%d]", i-below)
+		}
+		if one, ok := p.rule(r, spoken, path, inline); ok {
 			one.name = fmt.Sprintf("rules[%d]", i)
 			out.rules = append(out.rules, one)
 		}
 	}
-	out.proxied = len(rules) > 0 || v.Spec.Listener.RulesRef != ""
+	out.proxied = below+len(v.Spec.Rules) > 0 || v.Spec.Listener.RulesRef != ""
 	if out.proxied && out.usable && out.network() == model.TCP && out.port == apiPort {
 		f := model.NewFinding(p.at.At("spec.listener.spec"), model.CodePortConflict, fmt.Sprintf(
 			"TCP port %d of %s is the port of the API of the proxy", apiPort, p.at.Object()))
@@ -97,8 +99,11 @@ func (p *parser) virtualService(v *api.VirtualService) (*virtualService, []selec
 // options reads the options of the listener, which some place beside it.
 func (p *parser) options(v *api.VirtualService, to *listener) {
 	if v.Spec.Listener.RulesRef != "" {
-		p.report("spec.listener.rulesRef", model.CodeFieldNotImplemented,
-			"no object is a list of rules with a name; write the rules below spec.listener.rules")
+		p.report("spec.listener.rulesRef", model.CodeReferenceNotFound,
+			"there are no objects for lists of rules; write the rules below spec.listener.rules")
+	}
+	if v.Spec.UpdateOwners {
+		p.report("spec.updateOwners", model.CodeInvalidField, "has no effect: the condition Accepted says what is applied")
 	}
 	for path, o := range map[string]*api.ListenerOptions{
 		"spec.listener.options": v.Spec.Listener.Options, "spec.options": v.Spec.Options,
@@ -126,8 +131,8 @@ func (p *parser) rule(of api.Rule, protocol model.Protocol, path string, inline 
 	action := path + ".action"
 	switch a := of.Action; {
 	case a.Apply != "":
-		p.report(action+".apply", model.CodeFieldNotImplemented,
-			"no object is a list of rules with a name; connections that match are closed")
+		p.report(action+".apply", model.CodeReferenceNotFound,
+			"there are no objects for lists of rules; connections that match are closed")
 	case a.RouteRef != "":
 		ref, ok := p.reference(a.RouteRef, api.KindRoute, action+".routeRef")
 		if ok {
