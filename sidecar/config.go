@@ -164,6 +164,17 @@ func (c *MeshConfig) Classes() []string {
 	return out
 }
 
+// WithDefault returns the configuration with another driver for pods that name none, if the mesh has that driver.
+func (c *MeshConfig) WithDefault(class string) *MeshConfig {
+	i := slices.IndexFunc(c.Classes(), func(known string) bool { return strings.EqualFold(known, class) })
+	if i <= 0 {
+		return c
+	}
+	out := *c
+	out.Sidecar.SidecarClass, out.Sidecar.SidecarImage = c.Classes()[i], "" // that image is of another driver
+	return &out
+}
+
 // Of returns the configuration of a sidecarClass; the empty class is the default.
 func (c *MeshConfig) Of(class string) *MeshConfig {
 	if class == "" || strings.EqualFold(class, c.Sidecar.SidecarClass) {

@@ -143,6 +143,10 @@ type LeavingError struct {
 
 func (e *LeavingError) Error() string { return e.Text }
 
+// PreferredClass is a dialect whose pods have a sidecarClass of their own if the mesh has it, and neither they nor their
+// namespace name another one.
+type PreferredClass interface{ PreferredClass() string }
+
 // SidecarSettings is a dialect with objects that set defaults of its pods. A change acts on pods that are created, and
 // certificates that are issued, later.
 type SidecarSettings interface {

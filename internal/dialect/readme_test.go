@@ -28,6 +28,7 @@ var optional = map[string]reflect.Type{
 	"Installed":        reflect.TypeFor[dialect.Installed](),
 	"Manifests":        reflect.TypeFor[dialect.Manifests](),
 	"OptionalKinds":    reflect.TypeFor[dialect.OptionalKinds](),
+	"PreferredClass":   reflect.TypeFor[dialect.PreferredClass](),
 	"PodWorkloads":     reflect.TypeFor[dialect.PodWorkloads](),
 	"ReadinessGates":   reflect.TypeFor[dialect.ReadinessGates](),
 	"SidecarSettings":  reflect.TypeFor[dialect.SidecarSettings](),

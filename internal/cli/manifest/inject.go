@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"anymesh.dev/anymesh/internal/dialect"
@@ -27,10 +29,25 @@ func (s *Set) inject(dialects []dialect.Dialect) {
 		for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
 			if d.AssumeProxy(pod, namespaces[pod.Namespace]) {
 				pod.Labels = with(pod.Labels, sidecar.UUIDLabel, injected)
+				if class := assumedClass(d, pod, namespaces[pod.Namespace]); class != "" {
+					pod.Annotations = with(pod.Annotations, sidecar.ClassAnnotation, class)
+				}
 				if pod.Annotations[sidecar.DNSAnnotation] == "" { // without it, a pod is older than the modes
 					pod.Annotations = with(pod.Annotations, sidecar.DNSAnnotation, string(model.DNSUnresolved))
 				}
 			}
 		}
 	}
+}
+
+// assumedClass returns the sidecarClass that injection gives a pod; empty for the default of the mesh.
+func assumedClass(d dialect.Manifests, pod *corev1.Pod, namespace *corev1.Namespace) string {
+	class := pod.Annotations[sidecar.ClassAnnotation]
+	if namespace != nil {
+		class = cmp.Or(class, namespace.Annotations[sidecar.ClassAnnotation])
+	}
+	if prefers, is := d.(dialect.PreferredClass); is {
+		class = cmp.Or(class, prefers.PreferredClass())
+	}
+	return class
 }

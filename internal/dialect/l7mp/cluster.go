@@ -197,8 +197,6 @@ func (p *parser) balance(of *api.LoadBalancer, path string) model.Balance {
 		if of.Key != "" {
 			return model.Balance{Policy: model.ConsistentHash, HashKey: of.Key}
 		}
-		p.report(path+".key", model.CodeInvalidField, "is missing; connections are shared evenly")
-		return model.Balance{}
 	default:
 		p.notImplemented(path+".policy", "the policy "+of.Policy)
 	}

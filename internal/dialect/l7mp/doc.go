@@ -34,7 +34,9 @@ var (
 	_ dialect.Injection    = Dialect{}
 	_ dialect.Manifests    = Dialect{}
 	_ dialect.PodWorkloads = Dialect{}
-	_ dialect.Statuses     = Dialect{}
+
+	_ dialect.PreferredClass = Dialect{}
+	_ dialect.Statuses       = Dialect{}
 )
 
 // Name is the name of the folder.

@@ -95,6 +95,9 @@ func (Dialect) PodOptions(*corev1.Pod, model.Workload) (dialect.PodOptions, erro
 	return dialect.PodOptions{ProxyContainer: proxyContainer}, nil
 }
 
+// PreferredClass is the driver of our own proxy, which has all protocols of the dialect.
+func (Dialect) PreferredClass() string { return "native" }
+
 // InjectionHint tells users how to enable injection in a namespace.
 func (Dialect) InjectionHint() string {
 	return "label the namespace " + injectionLabel + ": " + enabled + ", and name a container of the pod " + proxyContainer

@@ -39,16 +39,20 @@ type selection struct {
 // the objects of the dialect.
 func (w *Webhook) settings(s selection, pod *corev1.Pod) (*sidecar.MeshConfig, dialect.PodOptions, error) {
 	options, err := s.dialect.PodOptions(pod, s.workload)
+	mesh := w.Mesh
+	if prefers, is := s.dialect.(dialect.PreferredClass); is {
+		mesh = mesh.WithDefault(prefers.PreferredClass())
+	}
 	set, is := s.dialect.(dialect.SidecarSettings)
 	if err != nil || !is {
-		return w.Mesh, options, err
+		return mesh, options, err
 	}
 	var objects []client.Object
 	for _, kind := range set.SettingsReads() {
 		objects = append(objects, w.Cluster.ObjectsOf(kind)...)
 	}
 	set.AddPodOptions(objects, &options)
-	return set.SidecarSettings(objects, w.Mesh), options, nil
+	return set.SidecarSettings(objects, mesh), options, nil
 }
 
 // selectWorkload selects the workload of a pod, and reports false if the pod gets no sidecar. It waits for a Namespace
