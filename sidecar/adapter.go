@@ -59,6 +59,22 @@ func RendererOf(name string) (Renderer, bool) {
 	return nothingRendered{capable}, true
 }
 
+// Supporting returns the first of some drivers that is registered and supports all features; empty for none.
+func Supporting(names []string, features []model.Feature) string {
+	i := slices.IndexFunc(names, func(name string) bool {
+		r, known := RendererOf(name)
+		if !known {
+			return false
+		}
+		supports := r.Supports()
+		return !slices.ContainsFunc(features, func(f model.Feature) bool { return !supports[f] })
+	})
+	if i < 0 {
+		return ""
+	}
+	return names[i]
+}
+
 // nothingRendered is the renderer of a driver that is none. The driver supports no feature if it has no Capabilities.
 type nothingRendered struct{ of Capabilities }
 

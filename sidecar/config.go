@@ -164,7 +164,8 @@ func (c *MeshConfig) Classes() []string {
 	return out
 }
 
-// WithDefault returns the configuration with another driver for pods that name none, if the mesh has that driver.
+// WithDefault returns the configuration with another driver for pods that name none. It changes nothing for a class
+// that the mesh does not have.
 func (c *MeshConfig) WithDefault(class string) *MeshConfig {
 	i := slices.IndexFunc(c.Classes(), func(known string) bool { return strings.EqualFold(known, class) })
 	if i <= 0 {

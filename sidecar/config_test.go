@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"anymesh.dev/anymesh/model"
 )
 
 func twoDrivers() *MeshConfig {
@@ -121,5 +123,27 @@ func TestPresetOfTheReleasedChart(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`{"sidecar": {"sidecarDrivers": [{"sidecarNmae": "pipy"}]}}`), &c); err == nil {
 		t.Error("a misspelled field of an entry is no error")
+	}
+}
+
+// capable is a driver with features.
+type capable struct {
+	probe
+	features map[model.Feature]bool
+}
+
+func (c *capable) Supports() map[model.Feature]bool { return c.features }
+
+// The default of a mesh becomes the first of its classes with all of some features, with the image of this class.
+func TestDefaultWithFeatures(t *testing.T) {
+	reset(t)
+	Register("one", &capable{features: map[model.Feature]bool{"a": true}})
+	Register("two", &capable{features: map[model.Feature]bool{"a": true, "b": true}})
+	for features, want := range map[model.Feature]string{"a": "one", "b": "two", "c": "one"} {
+		mesh := twoDrivers()
+		got := mesh.WithDefault(Supporting(mesh.Classes(), []model.Feature{"a", features}))
+		if got.GetSidecarClass() != want || got.GetSidecarImage() != mesh.Of(want).GetSidecarImage() {
+			t.Errorf("%s: got %s with image %s", features, got.GetSidecarClass(), got.GetSidecarImage())
+		}
 	}
 }

@@ -143,9 +143,9 @@ type LeavingError struct {
 
 func (e *LeavingError) Error() string { return e.Text }
 
-// PreferredClass is a dialect whose pods have a sidecarClass of their own if the mesh has it, and neither they nor their
-// namespace name another one.
-type PreferredClass interface{ PreferredClass() string }
+// PreferredFeatures is a dialect whose pods get a driver with these features if the mesh has one, and neither they nor
+// their namespace name another one.
+type PreferredFeatures interface{ PreferredFeatures() []model.Feature }
 
 // SidecarSettings is a dialect with objects that set defaults of its pods. A change acts on pods that are created, and
 // certificates that are issued, later.

@@ -46,8 +46,8 @@ func assumedClass(d dialect.Manifests, pod *corev1.Pod, namespace *corev1.Namesp
 	if namespace != nil {
 		class = cmp.Or(class, namespace.Annotations[sidecar.ClassAnnotation])
 	}
-	if prefers, is := d.(dialect.PreferredClass); is {
-		class = cmp.Or(class, prefers.PreferredClass())
+	if prefers, is := d.(dialect.PreferredFeatures); is {
+		class = cmp.Or(class, sidecar.Supporting(sidecar.Drivers(), prefers.PreferredFeatures()))
 	}
 	return class
 }

@@ -35,8 +35,8 @@ var (
 	_ dialect.Manifests    = Dialect{}
 	_ dialect.PodWorkloads = Dialect{}
 
-	_ dialect.PreferredClass = Dialect{}
-	_ dialect.Statuses       = Dialect{}
+	_ dialect.PreferredFeatures = Dialect{}
+	_ dialect.Statuses          = Dialect{}
 )
 
 // Name is the name of the folder.

@@ -95,8 +95,10 @@ func (Dialect) PodOptions(*corev1.Pod, model.Workload) (dialect.PodOptions, erro
 	return dialect.PodOptions{ProxyContainer: proxyContainer}, nil
 }
 
-// PreferredClass is the driver of our own proxy, which has all protocols of the dialect.
-func (Dialect) PreferredClass() string { return "native" }
+// PreferredFeatures are what proxies of l7mp do, and others do not.
+func (Dialect) PreferredFeatures() []model.Feature {
+	return []model.Feature{model.ListenerFeature(model.JSONSocket), "route.chain", "route.conversion"}
+}
 
 // InjectionHint tells users how to enable injection in a namespace.
 func (Dialect) InjectionHint() string {

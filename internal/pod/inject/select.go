@@ -40,8 +40,8 @@ type selection struct {
 func (w *Webhook) settings(s selection, pod *corev1.Pod) (*sidecar.MeshConfig, dialect.PodOptions, error) {
 	options, err := s.dialect.PodOptions(pod, s.workload)
 	mesh := w.Mesh
-	if prefers, is := s.dialect.(dialect.PreferredClass); is {
-		mesh = mesh.WithDefault(prefers.PreferredClass())
+	if prefers, is := s.dialect.(dialect.PreferredFeatures); is {
+		mesh = mesh.WithDefault(sidecar.Supporting(mesh.Classes(), prefers.PreferredFeatures()))
 	}
 	set, is := s.dialect.(dialect.SidecarSettings)
 	if err != nil || !is {
