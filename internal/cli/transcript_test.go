@@ -13,7 +13,7 @@ import (
 )
 
 // The archives in testdata show the commands.
-func TestTranscripts(t *testing.T) { transcript.Test(t, "../../examples/colors") }
+func TestTranscripts(t *testing.T) { transcript.Test(t, "../../examples/colors", "testdata/osm") }
 
 // The commands in README.md print the output that README.md shows.
 func TestReadmeExamples(t *testing.T) {

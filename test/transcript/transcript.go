@@ -26,16 +26,17 @@ const file = "transcript.txt"
 
 // Test runs the archives in testdata, each as a subtest. The transcript of an archive has commands after "$ anymesh",
 // their output, and their exit code in brackets if it is not 0. After "< FILE", the command reads standard input from
-// the file. The commands run in a directory with the other files of the archive and the folder colors, which is
-// linked to a path relative to the test.
-func Test(t *testing.T, colors string) {
+// the file. The commands run in a directory with the other files of the archive and links to folders, whose paths are
+// relative to the test.
+func Test(t *testing.T, folders ...string) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatal("no files in testdata", err)
 	}
-	colors, err = filepath.Abs(colors)
-	if err != nil {
-		t.Fatal(err)
+	for i, folder := range folders {
+		if folders[i], err = filepath.Abs(folder); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
@@ -48,8 +49,10 @@ func Test(t *testing.T, colors string) {
 				t.Fatal(err)
 			}
 			t.Chdir(t.TempDir())
-			if err := os.Symlink(colors, "colors"); err != nil {
-				t.Fatal(err)
+			for _, folder := range folders {
+				if err := os.Symlink(folder, filepath.Base(folder)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			at := -1
 			for i, f := range archive.Files {
@@ -101,7 +104,7 @@ func Run(t *testing.T, transcript string) string {
 				t.Fatal(err)
 			}
 		}
-		if code := cli.Run(t.Context(), splitArguments(command), bytes.NewReader(input), &out, &out); code != 0 {
+		if code := cli.Run(t.Context(), Arguments(command), bytes.NewReader(input), &out, &out); code != 0 {
 			fmt.Fprintf(&out, "[%d]\n", code)
 		}
 	}
@@ -110,7 +113,8 @@ func Run(t *testing.T, transcript string) string {
 
 var argument = regexp.MustCompile(`'[^']*'|\S+`)
 
-func splitArguments(command string) []string {
+// Arguments splits a command into its arguments, of which those with blanks are in single quotes.
+func Arguments(command string) []string {
 	var out []string
 	for _, w := range argument.FindAllString(command, -1) {
 		out = append(out, strings.Trim(w, "'"))

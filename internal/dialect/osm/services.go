@@ -16,9 +16,6 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// noEndpoints is an endpoint group without endpoints: a Service has a name.
-const noEndpoints = "/"
-
 // clusterDomain is the domain of the cluster's DNS.
 const clusterDomain = "cluster.local"
 
@@ -205,7 +202,7 @@ func (r *serviceRule) emitDestinations(name types.NamespacedName, s *corev1.Serv
 		if conditional, whole := r.splitsOn(name, p); len(conditional) > 0 || whole != nil {
 			r.destinations.Emit(model.Destination{
 				Key:      model.Key{Mesh: mesh, Name: nothing(name, p)},
-				Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: noEndpoints}, Origin: portAt,
+				Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances}, Origin: portAt,
 			})
 		}
 	}
