@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
@@ -23,8 +24,11 @@ const (
 	driverQPS, driverBurst = 20, 40
 )
 
-// clients are clients of the API server with separate budgets.
-type clients struct{ core, signing, events, drivers kubernetes.Interface }
+// clients are clients of the API server with separate budgets. metadata has that of a group for itself.
+type clients struct {
+	core, signing, events, drivers kubernetes.Interface
+	metadata                       metadata.Interface
+}
 
 func newClients(config *rest.Config) (c clients, err error) {
 	for _, group := range []struct {
@@ -42,6 +46,11 @@ func newClients(config *rest.Config) (c clients, err error) {
 		if *group.into, err = kubernetes.NewForConfig(own); err != nil {
 			return clients{}, fmt.Errorf("Kubernetes client: %w", err)
 		}
+	}
+	own := rest.CopyConfig(config)
+	own.RateLimiter, own.QPS, own.Burst = nil, coreQPS, coreBurst
+	if c.metadata, err = metadata.NewForConfig(own); err != nil {
+		return clients{}, fmt.Errorf("Kubernetes client: %w", err)
 	}
 	return c, nil
 }

@@ -27,16 +27,21 @@ const webhookConfigurations = "anymesh"
 // updates.
 const caBundleInterval = 2 * time.Second
 
-// runWebhookCA keeps the caBundle of the webhook configurations equal to the trust bundle: it updates them when the
-// bundle changes, and when somebody else changes them, for example by applying the manifests again.
+// runWebhookCA keeps the caBundle of the webhook configurations equal to the trust bundle, and the conversion of kinds by
+// this control plane: it updates them when the bundle changes, and when somebody else changes them, for example by
+// applying the manifests again.
 func (cp *controlPlane) runWebhookCA(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
-	watchWebhooks(ctx, cp.kube.core, func() {
+	notify := func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
-	})
+	}
+	watchWebhooks(ctx, cp.kube.core, notify)
+	if err := cp.watchConversions(ctx, notify); err != nil {
+		return err
+	}
 	ticks := time.NewTicker(caBundleInterval)
 	defer ticks.Stop()
 	var written *identity.Bundle // nil after an error
