@@ -3,6 +3,8 @@ package osm
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +20,8 @@ const (
 	keptPrefix = "anymesh.dev/smi-"
 	// keptPort is the port of a destination of v1alpha1 and v1alpha2. It restricts the TrafficTarget.
 	keptPort = keptPrefix + "destination-port"
+	// keptSourcePorts are sources of v1alpha1 and v1alpha2 with a port, which has no effect.
+	keptSourcePorts = keptPrefix + "source-ports"
 	// keptMatches are matches of a TrafficSplit or a TCPRoute, keptHeaders the headers of matches by name.
 	keptMatches = keptPrefix + "matches"
 	keptHeaders = keptPrefix + "headers"
@@ -153,7 +157,38 @@ func targetUp(o object, from int) error {
 		delete(destination, "port")
 		keep(o, keptPort, port)
 	}
+	if from <= 2 {
+		keepSourcePorts(o)
+	}
 	return nil
+}
+
+// keepSourcePorts moves the ports of sources into an annotation.
+func keepSourcePorts(o object) {
+	var out []object
+	for _, source := range items(spec(o)["sources"]) {
+		if _, is := source["port"]; is {
+			out = append(out, maps.Clone(source))
+			delete(source, "port")
+		}
+	}
+	if len(out) > 0 {
+		keep(o, keptSourcePorts, out)
+	}
+}
+
+// restoreSourcePorts moves the ports of sources out of the annotation. A source that is gone takes its port with it.
+func restoreSourcePorts(o object) {
+	all := items(kept(o, keptSourcePorts))
+	for _, source := range items(spec(o)["sources"]) {
+		i := slices.IndexFunc(all, func(k object) bool {
+			return k["kind"] == source["kind"] && k["name"] == source["name"] && k["namespace"] == source["namespace"]
+		})
+		if i >= 0 {
+			source["port"] = all[i]["port"]
+			all = slices.Delete(all, i, i+1)
+		}
+	}
 }
 
 func targetDown(o object, to int) {
@@ -166,6 +201,7 @@ func targetDown(o object, to int) {
 			destination["port"] = port
 		}
 	}
+	restoreSourcePorts(o)
 	if to == 1 {
 		move(s, "destination", o, "destination")
 		move(s, "sources", o, "sources")

@@ -18,21 +18,22 @@ kind: TrafficTarget
 metadata: {name: api, namespace: shop}
 destination: {kind: ServiceAccount, name: api, namespace: shop, port: 8080}
 specs: [{kind: HTTPRouteGroup, name: routes, matches: [metrics]}]
-sources: [{kind: ServiceAccount, name: client, namespace: shop}]`, `
+sources: [{kind: ServiceAccount, name: client, namespace: shop}, {kind: ServiceAccount, name: old, namespace: shop, port: 80}]`, `
 apiVersion: access.smi-spec.io/v1alpha2
 kind: TrafficTarget
 metadata: {name: api, namespace: shop}
 spec:
   destination: {kind: ServiceAccount, name: api, namespace: shop, port: 8080}
   rules: [{kind: HTTPRouteGroup, name: routes, matches: [metrics]}]
-  sources: [{kind: ServiceAccount, name: client, namespace: shop}]`, `
+  sources: [{kind: ServiceAccount, name: client, namespace: shop}, {kind: ServiceAccount, name: old, namespace: shop, port: 80}]`, `
 apiVersion: access.smi-spec.io/v1alpha3
 kind: TrafficTarget
-metadata: {name: api, namespace: shop, annotations: {anymesh.dev/smi-destination-port: "8080"}}
+metadata: {name: api, namespace: shop, annotations: {anymesh.dev/smi-destination-port: "8080",
+  anymesh.dev/smi-source-ports: '[{"kind":"ServiceAccount","name":"old","namespace":"shop","port":80}]'}}
 spec:
   destination: {kind: ServiceAccount, name: api, namespace: shop}
   rules: [{kind: HTTPRouteGroup, name: routes, matches: [metrics]}]
-  sources: [{kind: ServiceAccount, name: client, namespace: shop}]`},
+  sources: [{kind: ServiceAccount, name: client, namespace: shop}, {kind: ServiceAccount, name: old, namespace: shop}]`},
 	"HTTPRouteGroup": {`
 apiVersion: specs.smi-spec.io/v1alpha1
 kind: HTTPRouteGroup

@@ -63,6 +63,10 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 		r.report(at, "metadata.annotations["+keptPort+"]", model.CodeInvalidField, "%v; nothing is allowed", err)
 		ok = false
 	}
+	if _, kept := o.Annotations[keptSourcePorts]; kept {
+		r.report(at, "metadata.annotations["+keptSourcePorts+"]", model.CodeFieldNotImplemented,
+			"the ports of sources have no effect: their pods call from any port")
+	}
 	policy := model.AuthorizationPolicy{
 		Key: model.Key{Mesh: mesh, Name: name.String()}, Workload: destination.String(), Origin: at,
 	}
