@@ -54,7 +54,11 @@ func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
 		return err
 	}
 	progress("objects created")
-	// Status is written before the measurement, by a separate control plane.
+	return a.writeStatus(ctx, c)
+}
+
+// writeStatus writes the status of the objects before the measurement, by a separate control plane.
+func (a anymesh) writeStatus(ctx context.Context, c *cluster) error {
 	server, err := a.run(ctx, c, "--status-writes-per-second", "200")
 	if err != nil {
 		return err

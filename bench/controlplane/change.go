@@ -23,7 +23,7 @@ type changePlane interface {
 }
 
 // kinds are the kinds of changes.
-var kinds = []string{"weights", "routes", "services", "workloads", "endpoints"}
+var kinds = []string{"weights", "routes", "services", "workloads", "endpoints", changeTargets}
 
 // changeResult is the cost of one kind of change.
 type changeResult struct {
@@ -38,7 +38,9 @@ type changeResult struct {
 	P50   float64 `json:"p50_ms"`
 	P99   float64 `json:"p99_ms"`
 	Bytes float64 `json:"bytes_per_client"`
-	Start float64 `json:"start_cpu_s"`
+	// Reached is the mean number of clients that have a response to a change.
+	Reached float64 `json:"clients_reached"`
+	Start   float64 `json:"start_cpu_s"`
 	// Bytes is for each client that receives the change. Base is the resident memory without clients.
 	Base float64 `json:"base_mb"`
 	// Istiod is the result of istiod, if it was measured.
@@ -53,7 +55,10 @@ func measureChange(ctx context.Context, bin, peer, kind string, s size) error {
 	if s.reached && (kind != "workloads" || !s.group) {
 		return errors.New("-reached needs -change workloads and -group")
 	}
-	r, err := changeOf(ctx, anymesh{kind}, bin, kind, s)
+	if s.members != (kind == changeTargets) {
+		return fmt.Errorf("-members and -change %s belong together", changeTargets)
+	}
+	r, err := changeOf(ctx, s.plane(kind), bin, kind, s)
 	if err != nil {
 		return err
 	}
@@ -105,7 +110,7 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 	m.fleet.received.Store(0)
 	m.server.profileCPU(ctx, r.Change, 10)
 	var times []float64
-	receiving := 0
+	receiving, reached := 0, 0
 	everyone := m.everyone()
 	for i := range r.Changes {
 		m.fleet.watch(everyone...)
@@ -124,13 +129,14 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 			return fmt.Errorf("change %d: %w", i, err)
 		}
 		times = append(times, last.Sub(written).Seconds()*1000)
+		reached += m.fleet.reached()
 	}
 	progress("%d changes", r.Changes)
 	after, err := m.server.cpu()
 	slices.Sort(times)
 	n := float64(r.Changes)
 	r.CPU, r.P50, r.P99 = (after-before)*1000/n, times[len(times)/2], times[len(times)*99/100]
-	r.Bytes = float64(m.fleet.received.Load()) / float64(receiving)
+	r.Bytes, r.Reached = float64(m.fleet.received.Load())/float64(receiving), float64(reached)/n
 	return err
 }
 
@@ -170,7 +176,7 @@ func (m *bench) complete(ctx context.Context) (time.Time, error) {
 
 func (r changeResult) table() {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "change: %s\tCPU ms\tp50 ms\tp99 ms\tbytes per client\tstart CPU-s\tMB without clients\n", r.Change)
+	fmt.Fprintf(t, "change: %s\tCPU ms\tp50 ms\tp99 ms\tbytes per client\tclients reached\tstart CPU-s\tMB without clients\n", r.Change)
 	r.row(t, "anymesh")
 	if r.Istiod != nil {
 		r.Istiod.row(t, "istiod")
@@ -179,5 +185,6 @@ func (r changeResult) table() {
 }
 
 func (r changeResult) row(w io.Writer, name string) {
-	fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.0f\t%.1f\t%.0f\n", name, r.CPU, r.P50, r.P99, r.Bytes, r.Start, r.Base)
+	fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.1f\t%.0f\n", name, r.CPU, r.P50, r.P99, r.Bytes, r.Reached, r.Start,
+		r.Base)
 }

@@ -37,9 +37,10 @@ type fleet struct {
 	missing map[string]map[int]struct{}
 	left    int
 	done    chan time.Time
-	// silent are the clients without a response since the last call of watch, last is the time of the last response.
-	silent map[int]struct{}
-	last   time.Time
+	// silent are the clients without a response since the last call of watch, heard those with one, and last is the
+	// time of the last response.
+	silent, heard map[int]struct{}
+	last          time.Time
 }
 
 // newFleet creates the clients, without connecting them.
@@ -76,7 +77,7 @@ func (f *fleet) newSidecar(ctx context.Context, i int) (*sidecar, error) {
 		return nil, err
 	}
 	issued, err := f.ca.Sign(identity.EncodeRequest(der), identity.Claims{
-		Namespace: namespace, ServiceAccount: "default", Pod: p.Name, PodUID: string(p.UID),
+		Namespace: namespace, ServiceAccount: p.Spec.ServiceAccountName, Pod: p.Name, PodUID: string(p.UID),
 	}, time.Hour)
 	if err != nil {
 		return nil, fmt.Errorf("certificate of %s: %w", p.Name, err)
@@ -161,7 +162,9 @@ func (f *fleet) record(i int, r response) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.silent, i)
-	f.last = now
+	if f.last = now; f.heard != nil {
+		f.heard[i] = struct{}{}
+	}
 	if r.typeURL != endpointType {
 		return
 	}
@@ -181,7 +184,7 @@ func (f *fleet) record(i int, r response) {
 func (f *fleet) watch(clients ...int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.silent = map[int]struct{}{}
+	f.silent, f.heard = map[int]struct{}{}, map[int]struct{}{}
 	for _, i := range clients {
 		f.silent[i] = struct{}{}
 	}
@@ -192,6 +195,13 @@ func (f *fleet) watchOnly(clients []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.silent, func(i int, _ struct{}) bool { return !slices.Contains(clients, i) })
+}
+
+// reached returns the number of clients with a response since the last call of watch.
+func (f *fleet) reached() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.heard)
 }
 
 // quiet is the time without responses after which a change is complete.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect/osm"
 )
 
 // Names of the objects of the benchmark.
@@ -66,7 +67,7 @@ func startCluster(ctx context.Context, bin string) (*cluster, error) {
 	c.config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, api.AddToScheme, apiextensionsv1.AddToScheme,
+		clientgoscheme.AddToScheme, api.AddToScheme, apiextensionsv1.AddToScheme, osm.Dialect{}.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -100,8 +101,17 @@ func (c *cluster) createObjects(ctx context.Context, s size) error {
 	}); err != nil {
 		return err
 	}
+	newPod := pod
+	if s.members {
+		newPod = member
+		if err := each(ctx, s.workloads, func(ctx context.Context, i int) error {
+			return c.create(ctx, &corev1.ServiceAccount{ObjectMeta: meta(workloadName(i))})
+		}); err != nil {
+			return err
+		}
+	}
 	return each(ctx, s.clients, func(ctx context.Context, i int) error {
-		return c.create(ctx, pod(clientPod(i), workloadName(i%s.workloads)))
+		return c.create(ctx, newPod(clientPod(i), workloadName(i%s.workloads)))
 	})
 }
 

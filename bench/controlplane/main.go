@@ -29,6 +29,8 @@ type size struct {
 	services, workloads int
 	// group names the services as backends by a BackendGroup.
 	group bool
+	// members are objects of Open Service Mesh in place of those of App Mesh: every pod reaches every Service.
+	members bool
 	// reached adds a service, which all workloads reach, to each workload that a change creates.
 	reached bool
 	// clients is the number of sidecars.
@@ -54,6 +56,8 @@ func main() {
 	flag.IntVar(&s.workloads, "workloads", 20, "number of workloads of the clients; each has all services as backends")
 	flag.BoolVar(&s.group, "group", false, "the workloads name a BackendGroup with all services in place of a list")
 	flag.BoolVar(&s.reached, "reached", false, "all others reach the workloads that -change workloads creates; needs -group")
+	flag.BoolVar(&s.members, "members", false,
+		"use objects of Open Service Mesh in permissive mode, in which every pod reaches every service")
 	flag.IntVar(&s.clients, "clients", 200, "number of clients")
 	flag.BoolVar(&s.agents, "agents", true, "connect an agent for each sidecar, which receives the host names")
 	flag.IntVar(&s.changes, "changes", 1000, "number of changes, first sequential, then concurrent")
@@ -98,11 +102,19 @@ func run(bin, peer string, s size, churn time.Duration, kind, scale, plot string
 	return measureOnce(ctx, bin, peer, s)
 }
 
+// plane returns the Anymesh control plane with its objects, for a kind of change.
+func (s size) plane(kind string) changePlane {
+	if s.members {
+		return members{anymesh{kind}}
+	}
+	return anymesh{kind}
+}
+
 // istiodDivisor is the divisor for the number of sequential changes of istiod, because each change takes longer.
 const istiodDivisor = 10
 
 func measureOnce(ctx context.Context, bin, peer string, s size) error {
-	r, err := measure(ctx, anymesh{}, bin, s, s.changes)
+	r, err := measure(ctx, s.plane(""), bin, s, s.changes)
 	if err != nil {
 		return err
 	}
@@ -145,7 +157,7 @@ func measureScale(ctx context.Context, bin string, base size, text, plot string)
 			default:
 				return fmt.Errorf("-scale: %q is neither services nor clients", name)
 			}
-			r, err := measure(ctx, anymesh{}, bin, s, s.changes)
+			r, err := measure(ctx, s.plane(""), bin, s, s.changes)
 			if err != nil {
 				return err
 			}
