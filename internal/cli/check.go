@@ -107,6 +107,10 @@ func (s *source) checkTarget() (*check.Cluster, error) {
 			once.Do(func() { state, _, stateErr = s.state(ctx, nil) })
 			return state, stateErr
 		},
+		Configured: func(ctx context.Context) ([]dialect.Dialect, error) {
+			dialects, _, _, err := s.settings(ctx, kube)
+			return dialects, err
+		},
 		Settings: func(ctx context.Context) (engine.Settings, error) {
 			_, settings, _, err := s.settings(ctx, kube)
 			return settings, err

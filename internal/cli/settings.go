@@ -43,6 +43,7 @@ func (s *source) settings(ctx context.Context, kube client.Client) (dialects []d
 	if err := unmarshal(config, "dialects.json", &values.Values); err != nil {
 		return nil, settings, nil, err
 	}
+	values.SidecarClasses = mesh.Classes()
 	if settings, err = engine.SettingsOf(&mesh); err == nil {
 		dialects, err = dialect.Configured(values)
 	}

@@ -50,7 +50,7 @@ var kinds = map[string]string{
 	"/apis/specs.smi-spec.io/v1alpha4":         "httproutegroups*:HTTPRouteGroup tcproutes*:TCPRoute",
 	"/apis/split.smi-spec.io/v1alpha4":         "trafficsplits*:TrafficSplit",
 	"/apis/config.openservicemesh.io/v1alpha2": "meshconfigs*:MeshConfig meshrootcertificates*:MeshRootCertificate",
-	"/apis/policy.openservicemesh.io/v1alpha1": "egresses*:Egress ingressbackends*:IngressBackend retries*:Retry upstreamtrafficsettings*:UpstreamTrafficSetting",
+	"/apis/policy.openservicemesh.io/v1alpha1": "accesscerts*:AccessCert accesscontrols*:AccessControl egressgateways*:EgressGateway egresses*:Egress ingressbackends*:IngressBackend retries*:Retry upstreamtrafficsettings*:UpstreamTrafficSetting",
 	"/apis/discovery.k8s.io/v1":                "endpointslices*:EndpointSlice",
 	"/apis/coordination.k8s.io/v1":             "leases*:Lease",
 	"/apis/events.k8s.io/v1":                   "events*:Event",

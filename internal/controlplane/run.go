@@ -99,7 +99,7 @@ func prepare(config Config) (*controlPlane, error) {
 		return nil, err
 	}
 	settings := config.Dialects
-	settings.TrustDomain = config.TrustDomain
+	settings.TrustDomain, settings.SidecarClasses = config.TrustDomain, cp.Mesh.Classes()
 	if cp.dialects, err = dialect.Configured(settings); err != nil {
 		return nil, err
 	}

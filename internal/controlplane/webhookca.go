@@ -27,8 +27,8 @@ const webhookConfigurations = "anymesh"
 // updates.
 const caBundleInterval = 2 * time.Second
 
-// runWebhookCA keeps the caBundle of the webhook configurations equal to the trust bundle, and the conversion of kinds by
-// this control plane: it updates them when the bundle changes, and when somebody else changes them, for example by
+// runWebhookCA keeps the caBundle of the webhook configurations equal to the trust bundle, and the conversion of kinds
+// by this control plane: it updates them when the bundle changes, and when somebody else changes them, for example by
 // applying the manifests again.
 func (cp *controlPlane) runWebhookCA(ctx context.Context) error {
 	changed := make(chan struct{}, 1)

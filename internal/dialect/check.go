@@ -3,6 +3,7 @@ package dialect
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,4 +21,10 @@ type Check struct {
 	Title, Meaning, Remedy string
 	// Run returns a remark, or the error of a failed check. It reads the cluster with the user's permissions.
 	Run func(context.Context, client.Client) (remark string, err error)
+}
+
+// OtherControllers is a dialect whose kinds another controller may serve in other namespaces of the cluster.
+type OtherControllers interface {
+	// LeavesAlone reports whether a selector of namespaces selects none of the members.
+	LeavesAlone(selector *metav1.LabelSelector) bool
 }

@@ -47,6 +47,8 @@ type Settings struct {
 	TrustDomain string
 	// Values has the settings of each dialect by its name, in the format of the chart value with that name.
 	Values map[string]json.RawMessage
+	// SidecarClasses are the sidecar drivers that serve pods; nil if they are not known.
+	SidecarClasses []string
 }
 
 // Configurable is a dialect that has settings, or pods with identities.

@@ -28,6 +28,8 @@ type Cluster struct {
 	Kube   kubernetes.Interface
 	// Dialects are the dialects of this program.
 	Dialects []dialect.Dialect
+	// Configured returns them with the settings of the control plane; the defaults if it is not installed.
+	Configured func(context.Context) ([]dialect.Dialect, error)
 	// Namespace is the namespace of the control plane.
 	Namespace string
 	// Sidecars lists the sidecars connected to all control planes; State computes the mesh.

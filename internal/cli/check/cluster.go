@@ -104,49 +104,56 @@ func otherController(ctx context.Context, c *Cluster) (string, error) {
 	if err := c.Client.List(ctx, &validating); err != nil {
 		return "", warn("webhook configurations cannot be listed: %v", err)
 	}
-	groups, err := ownGroups(c.Dialects)
+	dialects, err := c.Configured(ctx)
 	if err != nil {
 		return "", err
 	}
 	var found []string
 	for _, m := range mutating.Items {
 		for _, w := range m.Webhooks {
-			if m.Name != resourceName && handles(w.Rules, groups) {
+			if m.Name != resourceName && handles(dialects, w.Rules, w.NamespaceSelector) {
 				found = append(found, "MutatingWebhookConfiguration "+m.Name)
 			}
 		}
 	}
 	for _, v := range validating.Items {
 		for _, w := range v.Webhooks {
-			if v.Name != resourceName && handles(w.Rules, groups) {
+			if v.Name != resourceName && handles(dialects, w.Rules, w.NamespaceSelector) {
 				found = append(found, "ValidatingWebhookConfiguration "+v.Name)
 			}
 		}
 	}
 	if found = slices.Compact(found); len(found) > 0 {
+		groups := ownGroups(dialects...)
 		return "", fmt.Errorf("%s: handles objects of API group %s", strings.Join(found, ", "),
 			strings.Join(groups, ", "))
 	}
 	return "", nil
 }
 
-// ownGroups lists the API groups of the dialects.
-func ownGroups(dialects []dialect.Dialect) ([]string, error) {
-	definitions, err := dialect.Definitions(dialects)
-	if err != nil {
-		return nil, err
-	}
+// ownGroups lists the API groups of dialects.
+func ownGroups(dialects ...dialect.Dialect) []string {
 	var out []string
-	for _, crd := range definitions {
-		out = append(out, crd.Spec.Group)
+	for _, d := range dialects {
+		for _, kind := range dialect.OwnGroupKinds(d) {
+			out = append(out, kind.Group)
+		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out), nil
+	return slices.Compact(out)
 }
 
-func handles(rules []admissionregistrationv1.RuleWithOperations, groups []string) bool {
-	return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool {
-		return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
+// handles reports whether a webhook is for objects of a dialect in namespaces that may be members.
+func handles(dialects []dialect.Dialect, rules []admissionregistrationv1.RuleWithOperations,
+	selector *metav1.LabelSelector) bool {
+	return slices.ContainsFunc(dialects, func(d dialect.Dialect) bool {
+		if other, is := d.(dialect.OtherControllers); is && other.LeavesAlone(selector) {
+			return false
+		}
+		groups := ownGroups(d)
+		return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool {
+			return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
+		})
 	})
 }
 

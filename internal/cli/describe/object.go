@@ -20,12 +20,16 @@ type Object struct {
 	model.ObjectRef
 	// Items are the mesh items that the object defines.
 	Items []Item `json:"items,omitempty"`
+	// UsedBy are the fields of other objects through which the object has effect.
+	UsedBy []model.Origin `json:"usedBy,omitempty"`
 	// Routes are the routes that the object defines.
 	Routes   []Route         `json:"routes,omitempty"`
 	Status   []Condition     `json:"status,omitempty"`
 	Findings []model.Finding `json:"findings,omitempty"`
 
-	kinds dialect.KindNames
+	// needsUse is true for an object that defines nothing by itself.
+	needsUse bool
+	kinds    dialect.KindNames
 }
 
 // Item is a mesh item, and the field that defines it.
@@ -99,6 +103,11 @@ func OfObject(s *engine.State, o client.Object) Object {
 		item(g.Mesh, "group", g.Name, g.Origin)
 		for _, b := range g.Members {
 			item(g.Mesh, "member", b.Service, g.Origin.At(b.Path))
+		}
+	}
+	for _, d := range dialect.Implementing[dialect.References](dialect.All()) {
+		if used, is := d.ReferencesTo(o, s.Objects); is {
+			out.UsedBy, out.needsUse = used, true
 		}
 	}
 	slices.SortStableFunc(out.Items, func(a, b Item) int { return cmp.Compare(a.Mesh, b.Mesh) })

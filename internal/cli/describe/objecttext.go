@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/model"
 )
 
 // Text writes the description as text.
@@ -47,15 +48,10 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 func (d Object) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s, kinds: d.kinds}
 	p.WriteString(s.Cyan(p.kinds.Object(d.ObjectRef)) + "\n")
-	p.heading("Mesh items")
-	t := terminal.Table{Headings: []string{"MESH", "KIND", "NAME", "FIELD"}}
-	for _, item := range d.Items {
-		t.Row(item.Mesh, item.Kind, item.Name, s.Dim(cmp.Or(item.Path, "-")))
-	}
-	if t.Len() == 0 {
-		p.WriteString("  " + s.Yellow("none: this object defines no part of the mesh") + "\n")
+	if d.needsUse {
+		p.uses(d.UsedBy)
 	} else {
-		p.table(t)
+		p.items(d.Items)
 	}
 	if len(d.Routes) > 0 {
 		p.heading("Routes")
@@ -66,6 +62,34 @@ func (d Object) Text(w io.Writer, s terminal.Style) error {
 	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
+}
+
+// items writes the mesh items that an object defines.
+func (p *page) items(all []Item) {
+	p.heading("Mesh items")
+	t := terminal.Table{Headings: []string{"MESH", "KIND", "NAME", "FIELD"}}
+	for _, item := range all {
+		t.Row(item.Mesh, item.Kind, item.Name, p.s.Dim(cmp.Or(item.Path, "-")))
+	}
+	if t.Len() == 0 {
+		p.WriteString("  " + p.s.Yellow("none: this object defines no part of the mesh") + "\n")
+		return
+	}
+	p.table(t)
+}
+
+// uses writes the fields through which an object has effect.
+func (p *page) uses(all []model.Origin) {
+	p.heading("Used by")
+	t := terminal.Table{Headings: []string{"OBJECT", "FIELD"}}
+	for _, at := range all {
+		t.Row(p.kinds.Object(at.Object()), p.s.Dim(at.Path))
+	}
+	if t.Len() == 0 {
+		p.WriteString("  " + p.s.Yellow("none: no object refers to it, so that it has no effect") + "\n")
+		return
+	}
+	p.table(t)
 }
 
 // status writes the conditions of the object, if there are any.

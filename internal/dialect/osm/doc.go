@@ -34,6 +34,8 @@ type Dialect struct {
 	TrustDomain string
 	// MeshName is the name of the mesh in labels of namespaces. The default is defaultMesh.
 	MeshName string
+	// SidecarClasses are the sidecar drivers that serve pods; nil if they are not known.
+	SidecarClasses []string
 }
 
 // defaultMesh is the default name of the mesh, as in Open Service Mesh.
@@ -49,6 +51,9 @@ var (
 
 	_ dialect.Conversions     = Dialect{}
 	_ dialect.SidecarSettings = Dialect{}
+	_ dialect.References      = Dialect{}
+
+	_ dialect.OtherControllers = Dialect{}
 )
 
 // Name is the name of the folder.
@@ -92,7 +97,7 @@ func (Dialect) Kinds() []client.Object {
 		&config.MeshRootCertificate{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&discoveryv1.EndpointSlice{}, &policy.Egress{}, &policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
-		&policy.Retry{},
+		&policy.AccessControl{}, &policy.AccessCert{}, &policy.EgressGateway{}, &policy.Retry{},
 	}
 }
 
@@ -104,7 +109,7 @@ type values struct {
 // Values returns the default settings.
 func (Dialect) Values() any { return values{defaultMesh} }
 
-// Configure returns the dialect with the trust domain and the name of the mesh.
+// Configure returns the dialect with the trust domain, the name of the mesh and the sidecar drivers.
 func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 	v := values{defaultMesh}
 	if text := s.Values[d.Name()]; len(text) > 0 {
@@ -112,7 +117,7 @@ func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
 			return nil, err
 		}
 	}
-	return Dialect{TrustDomain: s.TrustDomain, MeshName: v.MeshName}, nil
+	return Dialect{TrustDomain: s.TrustDomain, MeshName: v.MeshName, SidecarClasses: s.SidecarClasses}, nil
 }
 
 func (d Dialect) meshName() string { return cmp.Or(d.MeshName, defaultMesh) }

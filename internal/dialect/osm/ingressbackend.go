@@ -1,12 +1,14 @@
 package osm
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	policy "anymesh.dev/anymesh/api/osm/policy/v1alpha1"
@@ -15,6 +17,14 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
+// Kinds of objects that allow clients outside of the mesh, with the first word of the names of their policies.
+const (
+	kindIngressBackend = "IngressBackend"
+	kindAccessControl  = "AccessControl"
+)
+
+var policyNames = map[string]string{kindIngressBackend: "ingress", kindAccessControl: "access"}
+
 // Kinds of sources of ingress.
 const (
 	sourceService   = "Service"
@@ -22,13 +32,14 @@ const (
 	sourcePrincipal = "AuthenticatedPrincipal"
 )
 
-// ingressPort is a port of the pods of a Service.
+// ingressPort is a port of the pods of a Service. Objects of different kinds add up.
 type ingressPort struct {
+	kind    string
 	service types.NamespacedName
 	port    uint16
 }
 
-// ingressBackend is a backend of an IngressBackend, without what is invalid.
+// ingressBackend is a backend of an IngressBackend or an AccessControl, without what is invalid.
 type ingressBackend struct {
 	mesh   string
 	origin model.Origin // of the backend
@@ -47,15 +58,17 @@ type ingressService struct {
 	path string
 }
 
-// addIngressBackends adds the rules for IngressBackends.
+// addIngressBackends adds the rules for IngressBackends and AccessControls.
 func (r *rules) addIngressBackends(g *incremental.Graph, objects *store.Objects) {
-	rule := incremental.NewRule(g, "IngressBackend")
-	incremental.Each(rule, store.Of[*policy.IngressBackend](objects), &ingressRule{
-		policyRule: r.readsPolicies(rule), trustDomain: r.dialect.trustDomain(),
-		services:    incremental.Reads(rule, store.Of[*corev1.Service](objects)),
-		targetPorts: incremental.Reads(rule, r.targetPorts),
-		backends:    incremental.Emits(rule, r.ingressBackends), sources: incremental.Emits(rule, r.ingressSources),
-	}, (*ingressRule).evaluate)
+	rule := incremental.NewRule(g, kindIngressBackend)
+	incremental.Each(rule, store.Of[*policy.IngressBackend](objects), r.readsIngress(rule, objects),
+		func(r *ingressRule, _ types.NamespacedName, all []*policy.IngressBackend) {
+			r.evaluate(kindIngressBackend, all[0], all[0].Spec)
+		})
+	rule = incremental.NewRule(g, kindAccessControl)
+	incremental.Each(rule, store.Of[*policy.AccessControl](objects), &accessControlRule{
+		*r.readsIngress(rule, objects), incremental.Reads(rule, r.settings),
+	}, (*accessControlRule).evaluate)
 	r.addIngressSources(g, objects)
 	rule = incremental.NewRule(g, "ingress of a port")
 	incremental.Each(rule, r.ingressBackends, &ingressPortRule{
@@ -64,7 +77,16 @@ func (r *rules) addIngressBackends(g *incremental.Graph, objects *store.Objects)
 	}, (*ingressPortRule).evaluate)
 }
 
-// ingressRule validates IngressBackends.
+func (r *rules) readsIngress(rule *incremental.Rule, objects *store.Objects) *ingressRule {
+	return &ingressRule{
+		policyRule: r.readsPolicies(rule), trustDomain: r.dialect.trustDomain(),
+		services:    incremental.Reads(rule, store.Of[*corev1.Service](objects)),
+		targetPorts: incremental.Reads(rule, r.targetPorts),
+		backends:    incremental.Emits(rule, r.ingressBackends), sources: incremental.Emits(rule, r.ingressSources),
+	}
+}
+
+// ingressRule validates IngressBackends and AccessControls.
 type ingressRule struct {
 	policyRule
 	trustDomain string
@@ -74,39 +96,36 @@ type ingressRule struct {
 	sources     *incremental.Emitter[types.NamespacedName, struct{}]
 }
 
-func (r *ingressRule) evaluate(name types.NamespacedName, all []*policy.IngressBackend) {
-	o := all[0]
-	at, mesh, is := r.member(policy.GroupVersion.Group, "IngressBackend", o)
+func (r *ingressRule) evaluate(kind string, o metav1.Object, spec policy.IngressBackendSpec) {
+	at, mesh, is := r.member(policy.GroupVersion.Group, kind, o)
 	if !is {
 		return
 	}
-	if len(o.Spec.Matches) > 0 {
+	if len(spec.Matches) > 0 {
 		r.report(at, "spec.matches", model.CodeFieldNotImplemented, "has no effect")
 	}
 	common := ingressBackend{mesh: mesh}
-	r.readSources(at, o, &common)
-	for i, b := range o.Spec.Backends {
+	r.readSources(at, o.GetNamespace(), spec.Sources, &common)
+	for i, b := range spec.Backends {
 		path := fmt.Sprintf("spec.backends[%d]", i)
-		service := types.NamespacedName{Namespace: name.Namespace, Name: b.Name}
+		service := types.NamespacedName{Namespace: o.GetNamespace(), Name: b.Name}
 		port, served := r.port(at, path, service, b.Port)
 		out := common
 		out.origin = at.At(path)
 		if served && r.readProtocol(at, path, b, &out) {
-			r.backends.Emit(ingressPort{service, port}, &out)
+			r.backends.Emit(ingressPort{kind, service, port}, &out)
 		}
 	}
 }
 
-// readSources adds the sources of an IngressBackend. An entry that is invalid allows nobody, and the others apply.
-func (r *ingressRule) readSources(at model.Origin, o *policy.IngressBackend, out *ingressBackend) {
-	for i, s := range o.Spec.Sources {
+// readSources adds sources. An entry that is invalid allows nobody, and the others apply.
+func (r *ingressRule) readSources(at model.Origin, namespace string, sources []policy.IngressSource,
+	out *ingressBackend) {
+	for i, s := range sources {
 		path := fmt.Sprintf("spec.sources[%d]", i)
 		switch s.Kind {
 		case sourceService:
-			service := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
-			if service.Namespace == "" {
-				service.Namespace = o.Namespace
-			}
+			service := types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name}
 			if _, exists := r.clusterService(at, path+".name", service, r.services); exists {
 				out.services = append(out.services, ingressService{service, path + ".name"})
 				r.sources.Emit(service, struct{}{})
@@ -122,24 +141,9 @@ func (r *ingressRule) readSources(at model.Origin, o *policy.IngressBackend, out
 				sourceIPRange, sourcePrincipal)
 		}
 	}
-	if len(o.Spec.Sources) == 0 {
+	if len(sources) == 0 {
 		r.report(at, "spec.sources", model.CodeInvalidField, "is empty, so that nobody is allowed")
 	}
-}
-
-// addressRange returns a range of addresses. It reports false, after a finding, if it is not one.
-func (r *policyRule) addressRange(at model.Origin, path, text string) (netip.Prefix, bool) {
-	p, err := netip.ParsePrefix(text)
-	if err == nil {
-		return p.Masked(), true
-	}
-	if a, err := netip.ParseAddr(text); err == nil {
-		r.report(at, path, model.CodeInvalidField, "%s is an address without a prefix, and has no effect; write %s/%d", text,
-			text, a.BitLen())
-		return netip.Prefix{}, false
-	}
-	r.report(at, path, model.CodeInvalidField, "%q is not a range of addresses such as 10.0.0.0/24; it has no effect", text)
-	return netip.Prefix{}, false
 }
 
 // principal returns the names in certificates that a principal stands for. SERVICEACCOUNT.NAMESPACE.TRUSTDOMAIN is, in
@@ -229,7 +233,7 @@ func (r *ingressRule) readProtocol(at model.Origin, path string, b policy.Ingres
 	return false
 }
 
-// ingressPortRule emits the policies of a port. Of several IngressBackends for it, the oldest has effect.
+// ingressPortRule emits the policies of a port. Of several objects of a kind for it, the oldest has effect.
 type ingressPortRule struct {
 	identities *incremental.Reader[types.NamespacedName, string]
 	addresses  *incremental.Reader[types.NamespacedName, netip.Addr]
@@ -255,7 +259,8 @@ func (r *ingressPortRule) evaluate(of ingressPort, all []*ingressBackend) {
 			clients.Names = sorted(b.names)
 		}
 		r.policies.Emit(model.AuthorizationPolicy{
-			Key:      model.Key{Mesh: b.mesh, Name: fmt.Sprintf("ingress %s %s:%d/%d", b.origin.Object().Name, of.service, of.port, i)},
+			Key: model.Key{Mesh: b.mesh, Name: fmt.Sprintf("%s %s %s:%d/%d", policyNames[of.kind], b.origin.Object().Name,
+				of.service, of.port, i)},
 			Workload: types.NamespacedName{Namespace: of.service.Namespace, Name: account}.String(),
 			Ingress:  clients, Ports: []uint16{of.port}, Origin: b.origin,
 		})

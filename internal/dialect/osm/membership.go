@@ -34,6 +34,22 @@ func (d Dialect) meshOf(ns *corev1.Namespace) (string, bool) {
 	return d.meshName(), is
 }
 
+// LeavesAlone reports whether a selector requires that the namespace is a member of no mesh, or of one with another
+// name.
+func (d Dialect) LeavesAlone(selector *metav1.LabelSelector) bool {
+	if selector == nil {
+		return false
+	}
+	if mesh, is := selector.MatchLabels[monitoredLabel]; is && mesh != d.meshName() {
+		return true
+	}
+	return slices.ContainsFunc(selector.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
+		named := slices.Contains(e.Values, d.meshName())
+		return e.Key == monitoredLabel && (e.Operator == metav1.LabelSelectorOpDoesNotExist ||
+			e.Operator == metav1.LabelSelectorOpIn && !named || e.Operator == metav1.LabelSelectorOpNotIn && named)
+	})
+}
+
 // membership is the part of a rule that finds the meshes of namespaces.
 type membership struct {
 	dialect    Dialect
@@ -51,6 +67,17 @@ func (m membership) of(namespace string) (string, bool) {
 		return "", false
 	}
 	return m.dialect.meshOf(ns)
+}
+
+// foreign reports whether a namespace is a member of a mesh with another name, which is left alone: another control
+// plane serves its objects.
+func (m membership) foreign(namespace string) bool {
+	ns, known := m.namespaces.ReadFirst(types.NamespacedName{Name: namespace})
+	if !known {
+		return false
+	}
+	mesh, monitored := ns.Labels[monitoredLabel]
+	return monitored && mesh != m.dialect.meshName()
 }
 
 // notMember is the text of findings about objects of a namespace that is not a member.

@@ -26,7 +26,9 @@ type meshSettings struct {
 	egress bool
 	// rootCertificates is true if objects of MeshRootCertificate are enabled.
 	rootCertificates bool
-	origin           model.Origin
+	// accessControl is true if objects of AccessControl are enabled.
+	accessControl bool
+	origin        model.Origin
 }
 
 // Paths of settings.
@@ -34,13 +36,14 @@ const (
 	permissivePath = "spec.traffic.enablePermissiveTrafficPolicyMode"
 	egressPath     = "spec.traffic.enableEgress"
 	classPath      = "spec.sidecar.sidecarClass"
+	driversPath    = "spec.sidecar.sidecarDrivers"
 )
 
 // addMeshConfig adds the rules for MeshConfig.
 func (r *rules) addMeshConfig(g *incremental.Graph, objects *store.Objects) {
 	rule := incremental.NewRule(g, "MeshConfig")
 	incremental.Each(rule, store.Of[*config.MeshConfig](objects), &meshConfigRule{
-		incremental.Emits(rule, r.settings), r.out.EmitsFindings(rule),
+		r.dialect, incremental.Emits(rule, r.settings), r.out.EmitsFindings(rule),
 	}, (*meshConfigRule).evaluate)
 	rule = incremental.NewRule(g, "several MeshConfigs")
 	incremental.EachSeveral(rule, r.settings, r.out.EmitsFindings(rule),
@@ -53,6 +56,7 @@ func (r *rules) addMeshConfig(g *incremental.Graph, objects *store.Objects) {
 }
 
 type meshConfigRule struct {
+	dialect  Dialect
 	settings *incremental.Emitter[allKey, meshSettings]
 	findings store.Output[model.ObjectRef, model.Finding]
 }
@@ -66,22 +70,38 @@ func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConf
 		return
 	}
 	spec, findings := readMeshConfig(o, at)
-	if err := unknownClass(spec.class); err != nil {
-		findings = append(findings, model.NewFinding(at.At(classPath), model.CodeInvalidField, err.Error()))
+	if err := r.dialect.checkClass(spec.class); err != nil {
+		findings = append(findings, model.NewFinding(at.At(classPath), model.CodeInvalidField,
+			err.Error()+". The default of the Helm values is used"))
+	}
+	for i, driver := range spec.drivers {
+		if err := r.dialect.checkClass(driver.SidecarName); err != nil {
+			f := model.NewFinding(at.At(fmt.Sprintf("%s[%d].sidecarName", driversPath, i)), model.CodeFieldNotImplemented,
+				"the entry has no effect: "+err.Error())
+			f.Severity = model.Info
+			findings = append(findings, f)
+		}
 	}
 	for _, f := range findings {
 		r.findings.Emit(f)
 	}
-	r.settings.Emit(allKey{}, meshSettings{spec.permissive, spec.egress, spec.rootCertificates, at})
+	r.settings.Emit(allKey{}, meshSettings{
+		permissive: spec.permissive, egress: spec.egress, rootCertificates: spec.rootCertificates,
+		accessControl: spec.accessControl, origin: at,
+	})
 }
 
-// unknownClass returns an error for a class that is not a driver of this program. A program without drivers knows
-// nothing.
-func unknownClass(class string) error {
+// checkClass returns an error for a class that is not a driver of this program, or that the Helm values do not have. A
+// program without drivers knows nothing.
+func (d Dialect) checkClass(class string) error {
 	named := func(driver string) bool { return strings.EqualFold(driver, class) }
-	if class == "" || len(sidecar.Drivers()) == 0 || slices.ContainsFunc(sidecar.Drivers(), named) {
-		return nil
+	switch {
+	case class == "" || len(sidecar.Drivers()) == 0:
+	case !slices.ContainsFunc(sidecar.Drivers(), named):
+		return fmt.Errorf("no sidecar driver has the name %q; drivers: %s", class, strings.Join(sidecar.Drivers(), ", "))
+	case d.SidecarClasses != nil && !slices.ContainsFunc(d.SidecarClasses, named):
+		return fmt.Errorf("%q has no entry in osm.sidecarDrivers of the Helm values, which has the port of a driver; "+
+			"entries: %s", class, strings.Join(d.SidecarClasses, ", "))
 	}
-	return fmt.Errorf("no sidecar driver has the name %q; drivers: %s. The default of the Helm values is used", class,
-		strings.Join(sidecar.Drivers(), ", "))
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // settings are values of settings that are not what applies without them.
@@ -79,5 +80,32 @@ func TestCertificateLifetimeOfMembers(t *testing.T) {
 	}
 	if got := (Dialect{}).CertificateLifetime(objects, &corev1.Namespace{}); got != 0 {
 		t.Errorf("a namespace that is no member has certificates for %s", got)
+	}
+}
+
+// idle is a driver that is not called.
+type idle struct{ sidecar.Driver }
+
+func init() {
+	sidecar.Register("first", idle{})
+	sidecar.Register("second", idle{})
+}
+
+// The class needs a driver of the program, and an entry of the Helm values, if these are known.
+func TestClassesWithoutDriver(t *testing.T) {
+	for class, c := range map[string]struct {
+		served []string
+		want   string
+	}{
+		"":       {[]string{"first"}, ""},
+		"First":  {[]string{"first"}, ""},
+		"second": {nil, ""},
+		"SECOND": {[]string{"first"}, `"SECOND" has no entry in osm.sidecarDrivers`},
+		"third":  {nil, `no sidecar driver has the name "third"`},
+	} {
+		err := Dialect{SidecarClasses: c.served}.checkClass(class)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("class %q, with entries %v: got %v, want %s", class, c.served, err, c.want)
+		}
 	}
 }

@@ -48,7 +48,7 @@ var sidecarKeys = []MeshConfigKey{
 	},
 	{
 		Path: "sidecar.sidecarClass", set: reads(func(m *meshSpec) *string { return &m.class }),
-		Effect: "driver of new pods without the annotation `anymesh.dev/sidecarClass`. A driver that the program does not have is an error",
+		Effect: "driver of new pods without the annotation `anymesh.dev/sidecarClass`. It needs a driver of the program, and an entry in the Helm value `osm.sidecarDrivers`; another class is an error",
 	},
 	{
 		Path: "sidecar.sidecarImage", set: reads(func(m *meshSpec) *string { return &m.image }),
@@ -170,7 +170,10 @@ var featureKeys = []MeshConfigKey{
 	{Path: "featureFlags.enableSnapshotCacheMode", Effect: "has no effect: changes are always computed once for all sidecars"},
 	{Path: "featureFlags.enableAsyncProxyServiceMapping", Effect: "has no effect: pods are always indexed"},
 	{Path: "featureFlags.enableIngressBackendPolicy", fits: isOneOf("true"), Effect: "has no effect: objects of IngressBackend always count"},
-	{Path: "featureFlags.enableAccessControlPolicy", severity: model.Warning, Effect: "has no effect: AccessControl is not served"},
+	{
+		Path: "featureFlags.enableAccessControlPolicy", set: reads(func(m *meshSpec) *bool { return &m.accessControl }),
+		Effect: "without it, objects of AccessControl have no effect, at once, and a finding says so",
+	},
 	{Path: "featureFlags.enableAccessCertPolicy", severity: model.Warning, Effect: "has no effect: AccessCert is not served"},
 	{Path: "featureFlags.enableSidecarActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
 	{Path: "featureFlags.enableEnvoyActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},

@@ -32,6 +32,8 @@ type meshSpec struct {
 	permissive, egress bool
 	// rootCertificates enables MeshRootCertificate, which has no effect.
 	rootCertificates bool
+	// accessControl enables AccessControl.
+	accessControl bool
 
 	// The others are for new pods; empty means that the setting of the program applies.
 	privilegedInit               bool

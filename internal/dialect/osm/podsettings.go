@@ -39,21 +39,21 @@ func specOf(objects []client.Object) meshSpec {
 }
 
 // SidecarSettings returns the settings of the mesh with those of MeshConfig.
-func (Dialect) SidecarSettings(objects []client.Object, mesh *sidecar.MeshConfig) *sidecar.MeshConfig {
+func (d Dialect) SidecarSettings(objects []client.Object, mesh *sidecar.MeshConfig) *sidecar.MeshConfig {
 	m, out := specOf(objects), *mesh
 	s := &out.Sidecar
 	s.SidecarDrivers = slices.Clone(s.SidecarDrivers)
 	named := sidecar.DriverSettings{SidecarName: strings.TrimSuffix(namedImage, "Image"), SidecarImage: m.namedImage}
 	for _, by := range append([]sidecar.DriverSettings{named}, m.drivers...) {
 		for i := range s.SidecarDrivers {
-			if d := &s.SidecarDrivers[i]; strings.EqualFold(d.SidecarName, by.SidecarName) {
-				d.SidecarImage = cmp.Or(by.SidecarImage, d.SidecarImage)
-				d.InitContainerImage = cmp.Or(by.InitContainerImage, d.InitContainerImage)
+			if own := &s.SidecarDrivers[i]; strings.EqualFold(own.SidecarName, by.SidecarName) {
+				own.SidecarImage = cmp.Or(by.SidecarImage, own.SidecarImage)
+				own.InitContainerImage = cmp.Or(by.InitContainerImage, own.InitContainerImage)
 			}
 		}
 	}
 	served := func(class string) bool { return strings.EqualFold(class, m.class) }
-	if i := slices.IndexFunc(mesh.Classes(), served); i >= 0 && unknownClass(m.class) == nil &&
+	if i := slices.IndexFunc(mesh.Classes(), served); i >= 0 && d.checkClass(m.class) == nil &&
 		!strings.EqualFold(m.class, mesh.GetSidecarClass()) {
 		s.SidecarClass, s.SidecarImage = mesh.Classes()[i], "" // that image is of another driver
 	}

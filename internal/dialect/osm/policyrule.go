@@ -2,6 +2,7 @@ package osm
 
 import (
 	"fmt"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,11 +24,14 @@ func (r *rules) readsPolicies(rule *incremental.Rule) policyRule {
 	return policyRule{r.readsMembership(rule), incremental.Emits(rule, r.out.Members), r.out.EmitsFindings(rule)}
 }
 
-// member returns the origin and the mesh of an object. It reports false, after a finding, if its namespace is not a
-// member of one.
+// member returns the origin and the mesh of an object. It reports false if its namespace is not a member of one, after
+// a finding unless it is a member of a mesh with another name.
 func (r *policyRule) member(group, kind string, o metav1.Object) (at model.Origin, mesh string, is bool) {
 	at = originOf(group, kind, o)
 	if mesh, is = r.of(o.GetNamespace()); !is {
+		if r.foreign(o.GetNamespace()) {
+			return at, "", false
+		}
 		r.report(at, "", model.CodeNoMesh, "%s", r.notMember(o.GetNamespace()))
 		return at, "", false
 	}
@@ -79,4 +83,19 @@ func (r *policyRule) clusterService(at model.Origin, path string, name types.Nam
 		r.report(at, path, model.CodeReferenceNotFound, "Service %s does not exist", name)
 	}
 	return service, exists
+}
+
+// addressRange returns a range of addresses. It reports false, after a finding, if it is not one.
+func (r *policyRule) addressRange(at model.Origin, path, text string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(text)
+	if err == nil {
+		return p.Masked(), true
+	}
+	if a, err := netip.ParseAddr(text); err == nil {
+		r.report(at, path, model.CodeInvalidField, "%s is an address without a prefix, and has no effect; write %s/%d", text,
+			text, a.BitLen())
+		return netip.Prefix{}, false
+	}
+	r.report(at, path, model.CodeInvalidField, "%q is not a range of addresses such as 10.0.0.0/24; it has no effect", text)
+	return netip.Prefix{}, false
 }

@@ -39,23 +39,26 @@ type tcpRoute struct {
 
 // addRoutes adds the rules for HTTPRouteGroups and TCPRoutes.
 func (r *rules) addRoutes(g *incremental.Graph, objects *store.Objects) {
-	rule := incremental.NewRule(g, "HTTPRouteGroup")
+	rule := incremental.NewRule(g, kindHTTPRouteGroup)
 	incremental.Each(rule, store.Of[*specs.HTTPRouteGroup](objects), &httpGroupRule{
-		incremental.Emits(rule, r.httpGroups), r.out.EmitsFindings(rule),
+		r.readsPolicies(rule), incremental.Emits(rule, r.httpGroups),
 	}, (*httpGroupRule).evaluate)
-	rule = incremental.NewRule(g, "TCPRoute")
+	rule = incremental.NewRule(g, kindTCPRoute)
 	incremental.Each(rule, store.Of[*specs.TCPRoute](objects), &tcpRouteRule{
-		incremental.Emits(rule, r.tcpRoutes), r.out.EmitsFindings(rule),
+		r.readsPolicies(rule), incremental.Emits(rule, r.tcpRoutes),
 	}, (*tcpRouteRule).evaluate)
 }
 
 type httpGroupRule struct {
-	groups   *incremental.Emitter[types.NamespacedName, *httpGroup]
-	findings store.Output[model.ObjectRef, model.Finding]
+	policyRule
+	groups *incremental.Emitter[types.NamespacedName, *httpGroup]
 }
 
 func (r *httpGroupRule) evaluate(name types.NamespacedName, all []*specs.HTTPRouteGroup) {
-	at := originOf(specs.GroupVersion.Group, "HTTPRouteGroup", all[0])
+	at, _, is := r.member(specs.GroupVersion.Group, kindHTTPRouteGroup, all[0])
+	if !is {
+		return
+	}
 	out := &httpGroup{matches: map[string][]model.Match{}}
 	for i, m := range all[0].Spec.Matches {
 		path := fmt.Sprintf("spec.matches[%d]", i)
@@ -111,12 +114,15 @@ func matchesOf(m specs.HTTPMatch, at model.Origin) ([]model.Match, *model.Findin
 }
 
 type tcpRouteRule struct {
-	routes   *incremental.Emitter[types.NamespacedName, *tcpRoute]
-	findings store.Output[model.ObjectRef, model.Finding]
+	policyRule
+	routes *incremental.Emitter[types.NamespacedName, *tcpRoute]
 }
 
 func (r *tcpRouteRule) evaluate(name types.NamespacedName, all []*specs.TCPRoute) {
-	at := originOf(specs.GroupVersion.Group, "TCPRoute", all[0])
+	at, _, is := r.member(specs.GroupVersion.Group, kindTCPRoute, all[0])
+	if !is {
+		return
+	}
 	ports := all[0].Spec.Matches.Ports
 	out := &tcpRoute{origin: at}
 	for i, port := range ports {

@@ -85,6 +85,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addSplits(g, objects)
 	r.addIngressBackends(g, objects)
 	r.addEgress(g, objects)
+	r.addWithoutEffect(g, objects)
 	r.addUpstreamSettings(g, objects)
 	r.addRetries(g, objects)
 	r.addClientRoutes(g, objects)
@@ -100,7 +101,7 @@ func (r *rules) addRelations(g *incremental.Graph) {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b meshSettings) bool {
 		return a.permissive == b.permissive && a.egress == b.egress && a.rootCertificates == b.rootCertificates &&
-			a.origin.Equal(b.origin)
+			a.accessControl == b.accessControl && a.origin.Equal(b.origin)
 	})
 	r.activeRoots = incremental.NewRelation[allKey](g, "active root certificates", byAge, model.Origin.Equal)
 	r.accounts = incremental.NewRelation[types.NamespacedName](g, "accounts", byAge, model.Origin.Equal)

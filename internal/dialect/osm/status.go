@@ -32,19 +32,33 @@ func (Dialect) StatusKinds() []client.Object {
 	return []client.Object{
 		&config.MeshConfig{}, &config.MeshRootCertificate{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
-		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
+		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{}, &policy.AccessControl{}, &policy.AccessCert{},
 	}
 }
 
-// Status returns a copy of an object with its status, which shares everything else. Policies of Open Service Mesh have
-// the status that they had there. The others have the condition Served, which is True unless a finding is an error.
+// Status returns a copy of an object with its status, which shares everything else. An object of a mesh with another
+// name keeps its status. Policies of Open Service Mesh have the status that they had there. The others have the
+// condition Served, which is True unless a finding is an error.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
+	_, settings := object.(*config.MeshConfig)
+	_, root := object.(*config.MeshRootCertificate)
+	if in.Mesh == "" && len(in.Findings) == 0 && !settings && !root {
+		return object
+	}
 	switch o := object.(type) {
 	case *policy.IngressBackend:
 		out := *o
 		out.Status = policyStatus(in.Findings)
 		return &out
 	case *policy.UpstreamTrafficSetting:
+		out := *o
+		out.Status = policyStatus(in.Findings)
+		return &out
+	case *policy.AccessControl:
+		out := *o
+		out.Status = policyStatus(in.Findings)
+		return &out
+	case *policy.AccessCert:
 		out := *o
 		out.Status = policyStatus(in.Findings)
 		return &out

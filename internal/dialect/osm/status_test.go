@@ -29,8 +29,10 @@ func TestConditionServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := time.Unix(1000, 0)
 			o := &access.TrafficTarget{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
-			first := Dialect{}.Status(o, dialect.StatusInput{Findings: c.findings, Now: before})
-			again := Dialect{}.Status(first, dialect.StatusInput{Findings: c.findings, Now: before.Add(time.Hour)})
+			first := Dialect{}.Status(o, dialect.StatusInput{Mesh: "osm", Findings: c.findings, Now: before})
+			again := Dialect{}.Status(first, dialect.StatusInput{
+				Mesh: "osm", Findings: c.findings, Now: before.Add(time.Hour),
+			})
 			s := again.(*access.TrafficTarget).Status
 			if len(s.Conditions) != 1 || s.ObservedGeneration != 3 || len(o.Status.Conditions) > 0 {
 				t.Fatalf("got %+v", s)

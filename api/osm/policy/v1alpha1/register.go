@@ -16,7 +16,10 @@ var AddToScheme = schemeBuilder.AddToScheme
 
 func addKinds(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
+		&AccessCert{}, &AccessCertList{},
+		&AccessControl{}, &AccessControlList{},
 		&Egress{}, &EgressList{},
+		&EgressGateway{}, &EgressGatewayList{},
 		&IngressBackend{}, &IngressBackendList{},
 		&Retry{}, &RetryList{},
 		&UpstreamTrafficSetting{}, &UpstreamTrafficSettingList{},
