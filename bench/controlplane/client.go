@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -98,9 +97,9 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 		}
 		switch r.typeURL {
 		case clusterType:
-			err = s.follow(r, endpointType, endpoints)
+			err = s.follow(r.names, r.removed, endpointType, endpoints)
 		case scopeType:
-			err = s.follow(r, routeType, routes)
+			err = s.follow(r.routes, routesOf(r.removed), routeType, routes)
 		}
 		if err != nil {
 			return err
@@ -109,16 +108,17 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// follow subscribes to the resources that new resources refer to, and unsubscribes from those of removed ones.
-func (s *stream) follow(r response, typeURL string, subscribed map[string]bool) error {
+// follow subscribes to the resources of a type that new resources refer to, and unsubscribes from those of removed ones.
+// Endpoints are named like their cluster.
+func (s *stream) follow(names, removed []string, typeURL string, subscribed map[string]bool) error {
 	change := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL}
-	for _, name := range referred(r.names) {
+	for _, name := range names {
 		if !subscribed[name] {
 			subscribed[name] = true
 			change.ResourceNamesSubscribe = append(change.ResourceNamesSubscribe, name)
 		}
 	}
-	for _, name := range referred(r.removed) {
+	for _, name := range removed {
 		if subscribed[name] {
 			delete(subscribed, name)
 			change.ResourceNamesUnsubscribe = append(change.ResourceNamesUnsubscribe, name)
@@ -130,13 +130,11 @@ func (s *stream) follow(r response, typeURL string, subscribed map[string]bool) 
 	return s.request(change)
 }
 
-// referred returns the names of the resources that clusters or scopes refer to: endpoints are named like their cluster,
-// and routes like the end of the name of their scope.
-func referred(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		_, routes, _ := strings.Cut(name, scopePath)
-		out[i] = cmp.Or(routes, name)
+// routesOf returns the names of the routes of removed scopes: the end of the name of one of their scopes.
+func routesOf(scopes []string) []string {
+	out := make([]string, len(scopes))
+	for i, name := range scopes {
+		_, out[i], _ = strings.Cut(name, scopePath)
 	}
 	return out
 }

@@ -41,6 +41,7 @@ const (
 type response struct {
 	typeURL, nonce string
 	names, removed []string // resource names
+	routes         []string // names of the routes that scopes refer to
 }
 
 func open(conn net.Conn) (*stream, error) {
@@ -176,7 +177,10 @@ func parse(b []byte) (response, error) {
 		switch number {
 		case 2:
 			return fields(value, func(number protowire.Number, value []byte) error {
-				if number == 3 {
+				switch number {
+				case 2:
+					return r.addRoutes(value)
+				case 3:
 					r.names = append(r.names, string(value))
 				}
 				return nil
@@ -191,6 +195,25 @@ func parse(b []byte) (response, error) {
 		return nil
 	})
 	return r, err
+}
+
+// addRoutes adds the name of the routes of a resource that is a scope. Several scopes may have the same.
+func (r *response) addRoutes(resource []byte) error {
+	scope := false
+	return fields(resource, func(number protowire.Number, value []byte) error {
+		switch {
+		case number == 1:
+			scope = string(value) == scopeType
+		case number == 2 && scope:
+			return fields(value, func(number protowire.Number, value []byte) error {
+				if number == 2 {
+					r.routes = append(r.routes, string(value))
+				}
+				return nil
+			})
+		}
+		return nil
+	})
 }
 
 // fields calls f for each length-delimited field of a message.
