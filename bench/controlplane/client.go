@@ -108,8 +108,8 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// follow subscribes to the resources of a type that new resources refer to, and unsubscribes from those of removed ones.
-// Endpoints are named like their cluster.
+// follow subscribes to the resources of a type that new resources refer to, and unsubscribes from those of removed
+// ones. Endpoints are named like their cluster.
 func (s *stream) follow(names, removed []string, typeURL string, subscribed map[string]bool) error {
 	change := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL}
 	for _, name := range names {
