@@ -121,8 +121,8 @@ all: build sandbox envoy images-here ## build and fetch what the demo and the te
 ##@ Run
 
 .PHONY: demo
-demo: all ## one cluster, four services, shifting weights; ends by itself
-	@go run ./examples/colors/demo --bin $(BIN)
+demo: all ## one cluster, four services, shifting weights; ends by itself (SIDECAR=native for our own proxy)
+	@go run ./examples/colors/demo --bin $(BIN) $(if $(SIDECAR),--sidecar $(SIDECAR))
 
 .PHONY: demo-clusters
 demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off and comes back; ends by itself

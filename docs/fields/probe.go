@@ -68,7 +68,7 @@ func (a *API) Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, erro
 		out.Model = out.Model || s.model != seen[0].model
 		out.Admission = out.Admission || s.admission != seen[0].admission
 		for name := range drivers {
-			byDriver[name] = byDriver[name] || s.rendered[name] != seen[0].rendered[name]
+			byDriver[name] = byDriver[name] || s.rendered[name] != seen[0].rendered[name] && !s.unsupported(name, path)
 		}
 		for text, finding := range s.findings {
 			always := !slices.ContainsFunc(seen, func(other snapshot) bool {
@@ -103,6 +103,16 @@ type snapshot struct {
 	model, admission string
 	rendered         map[string]string
 	findings         map[string]model.Finding // by text
+}
+
+// unsupported reports whether the driver does not support a part of the object with the field.
+func (s *snapshot) unsupported(driver, field string) bool {
+	for text, f := range s.findings {
+		if f.Code == model.CodeNotSupported && contains(f.Path, field) && strings.Contains(text, "driver "+driver+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 // observe changes the object "target" of a kind, or the Mesh "m", and computes a snapshot.

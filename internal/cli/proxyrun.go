@@ -13,7 +13,8 @@ import (
 )
 
 func proxyRunCommand() *cobra.Command {
-	var file, socket, node string
+	var file string
+	var o discovery.Options
 	c := &cobra.Command{
 		Use:   "run (-c FILE | --discovery SOCKET --node ID)",
 		Short: "Run the multi-protocol proxy",
@@ -22,7 +23,7 @@ func proxyRunCommand() *cobra.Command {
 			"with less memory, for files.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if (file == "") == (socket == "") || (node == "") != (socket == "") {
+			if (file == "") == (o.Socket == "") || (o.Node == "") != (o.Socket == "") || file != "" && o.Admin != "" {
 				return exitError{2, errors.New("either --config, or --discovery and --node are required")}
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -30,11 +31,13 @@ func proxyRunCommand() *cobra.Command {
 			if file != "" {
 				return proxy.Run(ctx, file)
 			}
-			return discovery.Run(ctx, socket, node, slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)))
+			return discovery.Run(ctx, o, slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration, YAML or JSON")
-	c.Flags().StringVar(&socket, "discovery", "", "Unix domain socket on which the agent relays the configuration")
-	c.Flags().StringVar(&node, "node", "", "xDS node ID of the pod")
+	c.Flags().StringVar(&o.Socket, "discovery", "", "Unix domain socket on which the agent relays the configuration")
+	c.Flags().StringVar(&o.Node, "node", "", "xDS node ID of the pod")
+	c.Flags().StringVar(&o.Admin, "admin", "",
+		"Unix domain socket that takes POST "+discovery.DrainPath+", which asks clients to leave; with --discovery")
 	return c
 }

@@ -50,6 +50,9 @@ func (p *Proxy) listen(l config.Listener, rules *object.Slot[object.RuleList]) (
 		cancel()
 		return nil, fmt.Errorf("listener %q: %w", l.Name, err)
 	}
+	if p.retiring {
+		one.retire()
+	}
 	return one, nil
 }
 
@@ -73,18 +76,27 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 	if err != nil {
 		return err
 	}
-	if reflect.DeepEqual(old.current().Spec, l.Spec) {
+	if sameSocket(old.current().Spec, l.Spec) {
+		if !reflect.DeepEqual(old.current().Spec, l.Spec) {
+			p.captures.update(old, &l.Spec)
+		}
 		old.mu.Lock()
-		old.spec.Rules, old.spec.Options = l.Rules, l.Options // the spec is in use
+		old.spec.Spec.Captured, old.spec.Rules, old.spec.Options = l.Spec.Captured, l.Rules, l.Options // the rest is in use
 		old.mu.Unlock()
 		old.track.Store(int64(l.Options.Track))
 		p.store.ReleaseRules(old.rules.Swap(rules), true)
 		return nil
 	}
-	old.closeSocket() // the new one may have the same port
+	shares := old.current().Spec.Captured != nil && l.Spec.Captured != nil
+	if !shares {
+		old.closeSocket() // the new one may have the same port
+	}
 	one, err := p.listen(l, rules)
 	if err != nil {
 		p.store.ReleaseRules(rules, true)
+		if shares {
+			return err
+		}
 		again, failed := p.listen(old.current(), old.rules.Load())
 		if failed != nil {
 			delete(p.listeners, l.Name)
@@ -94,10 +106,20 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 		again.begin()
 		return err
 	}
-	p.store.ReleaseRules(old.rules.Load(), true)
-	p.listeners[l.Name] = one
 	one.begin()
+	p.listeners[l.Name] = one
+	// Requests on connections of the old one follow the new rules until they have ended.
+	p.store.ReleaseRules(old.rules.Swap(rules), true)
+	old.stop()
 	return nil
+}
+
+// sameSocket reports whether a listener with one spec can go on with the other.
+func sameSocket(a, b config.ListenerSpec) bool {
+	if a.Captured != nil && b.Captured != nil && a.Port == b.Port {
+		a.Captured = b.Captured
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // DeleteListener closes a listener and its sessions, if recursive or if its options say so.
@@ -151,86 +173,6 @@ func (p *Proxy) DeleteEndpoint(name string, recursive bool) error {
 	}
 	for _, s := range p.sessions.List() {
 		s.Disconnect(e)
-	}
-	return nil
-}
-
-// Replace makes a configuration the only one. Listeners whose spec did not change keep their sockets, and sessions go
-// on. If a new listener cannot listen, nothing is changed.
-func (p *Proxy) Replace(c *config.Config) error {
-	if err := checkNames(c); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.Admin != nil {
-		if err := p.openAccessLog(p.admin, *c.Admin); err != nil {
-			return fmt.Errorf("Cannot set admin: %w", err)
-		}
-	}
-	wanted := map[string]bool{}
-	var added []*listener
-	undo := func() {
-		for _, l := range added {
-			p.removeListener(l, true)
-		}
-	}
-	for _, l := range c.Listeners {
-		if wanted[l.Name] {
-			undo()
-			return fmt.Errorf("Cannot add listener: Listener %q already defined", l.Name)
-		}
-		wanted[l.Name] = true
-		if p.listeners[l.Name] != nil {
-			continue
-		}
-		// The rules come with the other objects.
-		if err := p.addListener(l, config.RulesRef{Inline: []config.RuleRef{}}); err != nil {
-			undo()
-			return fmt.Errorf("Cannot add listener: %w", err)
-		}
-		added = append(added, p.listeners[l.Name])
-	}
-	if err := p.store.Replace(c); err != nil {
-		undo()
-		return err
-	}
-	var failed error
-	for _, l := range c.Listeners {
-		failed = errors.Join(failed, p.updateListener(p.listeners[l.Name], l))
-	}
-	for _, l := range added {
-		l.begin()
-	}
-	for name, l := range p.listeners {
-		if !wanted[name] {
-			p.removeListener(l, false)
-		}
-	}
-	if c.Admin != nil {
-		p.openTracing(p.admin, *c.Admin)
-		p.admin = *c.Admin
-		p.applyLevel()
-	}
-	return failed
-}
-
-// checkNames checks that the objects of a configuration have names.
-func checkNames(c *config.Config) error {
-	unnamed := map[string]bool{}
-	for _, one := range c.Clusters {
-		unnamed["cluster"] = unnamed["cluster"] || one.Name == ""
-	}
-	for _, one := range c.Rules {
-		unnamed["rule"] = unnamed["rule"] || one.Name == ""
-	}
-	for _, one := range c.Routes {
-		unnamed["route"] = unnamed["route"] || one.Name == ""
-	}
-	for _, class := range []string{"cluster", "rule", "route"} {
-		if unnamed[class] {
-			return fmt.Errorf("Cannot add %s: Property name is required", class)
-		}
 	}
 	return nil
 }

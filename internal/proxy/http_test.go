@@ -111,7 +111,7 @@ func TestHTTPRetry(t *testing.T) {
 	}
 	// A request that is not idempotent is not sent twice.
 	requests.Store(0)
-	if response, _ := do(t, request(t, "POST", url+"/a/reset", strings.NewReader("x"))); response.StatusCode != 502 || requests.Load() != 1 {
+	if response, _ := do(t, request(t, "POST", url+"/a/reset", strings.NewReader("x"))); response.StatusCode != 503 || requests.Load() != 1 {
 		t.Errorf("POST: got status %d after %d requests", response.StatusCode, requests.Load())
 	}
 }
@@ -129,7 +129,7 @@ listeners:
   - {match: {op: test, path: /HTTP/url/path, value: /route}, action: {route: nothing}}
 `
 	url := "http://" + start(t, text, "IN", "DEAD")["IN"]
-	for path, want := range map[string]int{"/refused": 502, "/empty": 503, "/missing": 503, "/route": 404, "/": 404} {
+	for path, want := range map[string]int{"/refused": 503, "/empty": 503, "/missing": 503, "/route": 404, "/": 404} {
 		response, body := do(t, request(t, "GET", url+path, nil))
 		if response.StatusCode != want || !strings.Contains(body, fmt.Sprintf(`"status": %d`, want)) {
 			t.Errorf("%s: got %d %s", path, response.StatusCode, body)

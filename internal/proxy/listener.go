@@ -19,6 +19,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 	"anymesh.dev/anymesh/internal/proxy/object"
+	"anymesh.dev/anymesh/internal/proxy/proxyprotocol"
 	"anymesh.dev/anymesh/internal/proxy/session"
 	"anymesh.dev/anymesh/internal/proxy/stream"
 	"anymesh.dev/anymesh/internal/proxy/tlsfile"
@@ -50,6 +51,7 @@ func (l *listener) listen() error {
 	}
 	l.http = &httpforward.Server{
 		Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
+		Canonical: l.spec.Spec.Canonical, RouteStats: l.proxy.routeStats,
 		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec), Ended: l.ended,
 		Name: l.spec.Name, Tracer: l.proxy.tracer.Load,
 		Streams: h2.Server{Limits: h2.DefaultLimits},
@@ -89,6 +91,14 @@ func (l *listener) stop() {
 	l.streams.Drain()
 }
 
+// retire asks clients to leave.
+func (l *listener) retire() {
+	if l.http != nil {
+		l.http.Retire()
+	}
+	l.streams.Retire()
+}
+
 // accept accepts what becomes sessions, in any protocol but HTTP.
 func (l *listener) accept(spec *config.ListenerSpec, handle func(session.Source)) error {
 	switch spec.Protocol {
@@ -104,6 +114,11 @@ func (l *listener) accept(spec *config.ListenerSpec, handle func(session.Source)
 		return l.acceptTCP(spec, func(nc net.Conn, meta map[string]any) { l.webSocket(nc, meta, handle) })
 	}
 	return l.acceptTCP(spec, func(nc net.Conn, meta map[string]any) {
+		if spec.SNI {
+			var name string
+			name, nc = serverName(nc)
+			meta["TLS"] = map[string]any{"sni": name}
+		}
 		handle(session.Source{
 			Name: sessionName("TCP", nc.RemoteAddr(), nc.LocalAddr()), Stream: stream.Conn{Conn: nc}, Meta: &metadata.Tree{Root: meta},
 		})
@@ -122,10 +137,8 @@ func (l *listener) address(spec *config.ListenerSpec) string {
 // acceptTCP accepts TCP connections, and those with TLS if the spec has it.
 func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map[string]any)) error {
 	if spec.TLS == nil {
-		return l.listenStream("tcp", l.address(spec), func(nc net.Conn) {
-			if h, ok := readProxyHeader(spec, nc); ok {
-				serve(nc, addressed(connMetadata("TCP", nc), h))
-			}
+		return l.listenTCP(spec, func(nc net.Conn, h proxyprotocol.Header) {
+			serve(nc, addressed(connMetadata("TCP", nc), h))
 		})
 	}
 	var protocols []string
@@ -136,9 +149,9 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 	if err != nil {
 		return err
 	}
-	return l.listenStream("tcp", l.address(spec), func(nc net.Conn) {
-		h, ok := readProxyHeader(spec, nc)
-		if !ok {
+	return l.listenTCP(spec, func(nc net.Conn, h proxyprotocol.Header) {
+		if spec.TLS.Permissive && !beginsTLS(nc, spec.Protocol) {
+			serve(nc, addressed(connMetadata("TCP", nc), h))
 			return
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, handshakeTimeout)
@@ -149,6 +162,18 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 			return
 		}
 		serve(secure, addressed(tlsMetadata(secure), h))
+	})
+}
+
+// listenTCP accepts TCP connections, with the addresses that differ from those of the socket.
+func (l *listener) listenTCP(spec *config.ListenerSpec, serve func(net.Conn, proxyprotocol.Header)) error {
+	if spec.Captured != nil {
+		return l.proxy.captures.listen(l, spec, serve)
+	}
+	return l.listenStream("tcp", l.address(spec), func(nc net.Conn) {
+		if h, ok := readProxyHeader(spec, nc); ok {
+			serve(nc, h)
+		}
 	})
 }
 
@@ -190,7 +215,7 @@ func (l *listener) run(s session.Source) {
 	spec := l.current()
 	s.Listener, s.Spec, s.Track = spec.Name, &spec.Spec, time.Duration(spec.Options.Track)*time.Second
 	if s.Route == nil {
-		s.Rules = l.rules.Load()
+		s.Rules = l.rules.Load
 	}
 	l.proxy.sessions.Run(l.proxy.ctx, s)
 }

@@ -28,6 +28,7 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		m.add("listener_requests_total", float64(l.requests()), l.labels()...)
 	}
 	m.http(all)
+	m.routes(p)
 	m.head("cluster_requests_total", "counter", "Sessions and requests to a cluster.")
 	clusters := p.store.AllClusters()
 	for _, c := range clusters {
@@ -119,22 +120,33 @@ var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // http writes the metrics of HTTP listeners.
 func (m metrics) http(all []*listener) {
-	m.head("http_responses_total", "counter", "Responses by the first digit of the status; 0 are requests that were aborted.")
-	m.each(all, func(s *httpforward.Stats, labels []string) {
-		for i := range s.Responses {
-			m.add("http_responses_total", float64(s.Responses[i].Load()), append(labels, "class", fmt.Sprint(i))...)
-		}
-	})
+	each := func(do func(*httpforward.Stats, []string)) { m.each(all, do) }
+	m.responses("http_responses_total", "Responses by the first digit of the status; 0 are requests that were aborted.", each)
 	m.head("http_retries_total", "counter", "Further attempts of requests.")
-	m.each(all, func(s *httpforward.Stats, labels []string) {
+	each(func(s *httpforward.Stats, labels []string) {
 		m.add("http_retries_total", float64(s.Retries.Load()), labels...)
 	})
 	m.head("http_mirrors_dropped_total", "counter", "Copies of requests that were not sent, because too many were under way.")
-	m.each(all, func(s *httpforward.Stats, labels []string) {
+	each(func(s *httpforward.Stats, labels []string) {
 		m.add("http_mirrors_dropped_total", float64(s.MirrorsDropped.Load()), labels...)
 	})
-	m.head("http_request_duration_seconds", "histogram", "Time from the head of a request to the end of its response.")
-	m.each(all, func(s *httpforward.Stats, labels []string) {
+	m.durations("http_request_duration_seconds", "Time from the head of a request to the end of its response.", each)
+}
+
+// responses writes a counter of responses by class.
+func (m metrics) responses(name, help string, each func(func(*httpforward.Stats, []string))) {
+	m.head(name, "counter", help)
+	each(func(s *httpforward.Stats, labels []string) {
+		for i := range s.Responses {
+			m.add(name, float64(s.Responses[i].Load()), append(labels, "class", fmt.Sprint(i))...)
+		}
+	})
+}
+
+// durations writes a histogram of durations.
+func (m metrics) durations(name, help string, each func(func(*httpforward.Stats, []string))) {
+	m.head(name, "histogram", help)
+	each(func(s *httpforward.Stats, labels []string) {
 		count := uint64(0)
 		for i := range s.Latency {
 			bound := "+Inf"
@@ -142,10 +154,10 @@ func (m metrics) http(all []*listener) {
 				bound = fmt.Sprint(httpforward.Buckets[i].Seconds())
 			}
 			count += s.Latency[i].Load()
-			m.add("http_request_duration_seconds_bucket", float64(count), append(labels, "le", bound)...)
+			m.add(name+"_bucket", float64(count), append(labels, "le", bound)...)
 		}
-		m.add("http_request_duration_seconds_sum", float64(s.Nanoseconds.Load())/1e9, labels...)
-		m.add("http_request_duration_seconds_count", float64(count), labels...)
+		m.add(name+"_sum", float64(s.Nanoseconds.Load())/1e9, labels...)
+		m.add(name+"_count", float64(count), labels...)
 	})
 }
 

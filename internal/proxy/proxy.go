@@ -33,9 +33,13 @@ type Proxy struct {
 	tracer   atomic.Pointer[tracing.Tracer] // nil without traces
 	api      http.Handler
 
+	captures captures
+	routes   sync.Map // of routeStats by config.RouteMetrics
+
 	admin     config.Admin
 	mu        sync.Mutex // held during changes
 	listeners map[string]*listener
+	retiring  bool // guarded by mu
 }
 
 // New returns a proxy without objects. It runs until the context ends; Wait waits for its end.
@@ -45,6 +49,7 @@ func New(ctx context.Context, log *slog.Logger) *Proxy {
 		log: log, ctx: ctx, store: object.NewStore(), connect: c, sessions: &session.Manager{Connector: c},
 		listeners: map[string]*listener{},
 	}
+	p.captures = captures{proxy: p, ports: map[int]*capturedPort{}}
 	p.sessions.Ended = p.sessionEnded
 	p.store.Context, p.store.Check = ctx, c.Check
 	p.api = api.Handler(backend{p})

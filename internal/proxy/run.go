@@ -45,6 +45,16 @@ func Run(ctx context.Context, file string) error {
 	return nil
 }
 
+// Retire asks clients to leave: HTTP connections end after their next request. Everything is still served.
+func (p *Proxy) Retire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retiring = true
+	for _, l := range p.listeners {
+		l.retire()
+	}
+}
+
 // Drain closes all sockets of listeners, and waits until the sessions and requests have ended, or the context has.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.mu.Lock()

@@ -78,7 +78,7 @@ func TestWeightedRetries(t *testing.T) {
 	} {
 		at := start(t, fmt.Sprintf(weightedConfig, destinations, retry, says(t, "a"), "1"), "IN", "DEAD")
 		got := answers(t, "http://"+at["IN"], 50)
-		if got["a"] == 0 || got["502"] > 0 != fails || got["a"]+got["502"] != 50 {
+		if got["a"] == 0 || got["503"] > 0 != fails || got["a"]+got["503"] != 50 {
 			t.Errorf("%s: got %v", retry, got)
 		}
 	}

@@ -123,7 +123,7 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 		return nil, fmt.Errorf("discovery server: %w", err)
 	}
 	if p.binary == native.Name {
-		return d, p.startNative(ctx, node, address, d)
+		return d, p.startNative(ctx, w, address, d)
 	}
 	injector := &sidecar.InjectorContext{
 		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node, SDSSocketPath: p.socket,

@@ -79,6 +79,8 @@ func runInside(ctx context.Context, env ...string) ([]string, error) {
 func Inside() {
 	run := inside
 	switch {
+	case os.Getenv(envProxySocket) != "":
+		run = insideProxy
 	case os.Getenv(envHandshakes) != "":
 		run = insideHandshakes
 	case os.Getenv(envCase) == "":

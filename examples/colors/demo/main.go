@@ -17,10 +17,11 @@ import (
 func main() {
 	bin := flag.String("bin", "bin", "folder with the programs")
 	folder := flag.String("example", "examples/colors", "folder with the manifests")
+	sidecar := flag.String("sidecar", "envoy", "sidecar driver of the pods")
 	keep := flag.Bool("keep", false, "leave the cluster running at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	d := &demo{bin: absolute(*bin), folder: *folder, keep: *keep, start: time.Now(), live: isTerminal(os.Stdout)}
+	d := &demo{bin: absolute(*bin), folder: *folder, sidecar: *sidecar, keep: *keep, start: time.Now(), live: isTerminal(os.Stdout)}
 	err := d.run(ctx)
 	stop()
 	if err != nil {
@@ -45,10 +46,10 @@ type phase struct {
 var phases = []phase{{3, 1, 6 * time.Second}, {1, 1, 6 * time.Second}, {1, 9, 6 * time.Second}}
 
 type demo struct {
-	bin, folder string
-	keep, live  bool
-	start       time.Time
-	kubeconfig  string
+	bin, folder, sidecar string
+	keep, live           bool
+	start                time.Time
+	kubeconfig           string
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
@@ -67,8 +68,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 			}
 		}()
 	}
-	d.logStep("installing Anymesh")
-	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig, "--set", "replicas=1"); err != nil {
+	d.logStep("installing Anymesh, with sidecars of the driver " + d.sidecar)
+	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig, "--set", "replicas=1",
+		"--set", "osm.sidecarClass="+d.sidecar); err != nil {
 		return err
 	}
 	d.logStep("deploying the example: front calls color (red and blue), tally and store")

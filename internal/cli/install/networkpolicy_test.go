@@ -25,7 +25,7 @@ aggregator: {enabled: true}
 traces: {endpoint: "http://collector.monitoring:4318"}
 `)
 	want := map[string]map[string]string{
-		"anymesh": {"15128": "all pods", "signing": "all pods", "names": "all pods", "webhooks": "192.0.2.0/28",
+		"anymesh": {"15128": "all pods", "15129": "all pods", "signing": "all pods", "names": "all pods", "webhooks": "192.0.2.0/28",
 			"metrics": "monitoring"},
 		"anymesh-aggregator": {"https": "everybody", "metrics": "monitoring"},
 	}

@@ -33,6 +33,10 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 	if d.Protocol == model.Unix || d.Transport == model.Unix {
 		out.Spec.Port = 0
 	}
+	out.Spec.TLS = clientTLS(d.TLS)
+	if d.Discovery.Kind == model.DiscoverDNS && (captured(d.Protocol) || d.Protocol == model.WebSocket) {
+		out.Spec.Family = family(r.Mesh)
+	}
 	if d.Transport != "" {
 		below := out.Spec
 		below.Protocol = protocols[d.Transport]

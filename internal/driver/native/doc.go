@@ -1,7 +1,7 @@
-// Package native is the driver of Anymesh's own proxy (internal/proxy), for pods whose applications speak to their
-// proxy, and for gateways: it captures nothing.
+// Package native is the driver of Anymesh's own proxy (internal/proxy): for sidecars, whose traffic is captured, for pods
+// whose applications speak to their proxy, and for gateways.
 //
-// In: the view of a workload, and its destinations with their endpoints. Out: one xDS resource for each listener and
-// each destination, which is a part of the configuration of the proxy as JSON. The proxy applies
-// them (internal/proxy/discovery).
+// In: the view of a workload, and its destinations with their endpoints. Out: one xDS resource for each listener, each
+// service that a sidecar reaches and each destination, which is a part of the configuration of the proxy as JSON. The
+// proxy applies them (internal/proxy/discovery).
 package native

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -18,6 +17,8 @@ const Name = "native"
 const (
 	// xdsSocket is where the agent relays xDS.
 	xdsSocket = sidecar.CertificatesDir + "/xds.sock"
+	// adminSocket takes the request to ask clients to leave.
+	adminSocket = sidecar.CertificatesDir + "/native-admin.sock"
 	// defaultStatsPort serves metrics and readiness.
 	defaultStatsPort = 9901
 )
@@ -29,7 +30,7 @@ type Driver struct{}
 
 var _ sidecar.Renderer = Driver{}
 
-// Patch sets the sidecar container that runs the proxy. Pods whose traffic is captured are refused.
+// Patch sets the sidecar container that runs the proxy.
 func (Driver) Patch(ctx context.Context) error {
 	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
 	if !ok {
@@ -40,9 +41,10 @@ func (Driver) Patch(ctx context.Context) error {
 	case image == "":
 		return fmt.Errorf("native: no sidecarImage is set for class %q in the mesh configuration",
 			injector.Configurator.GetSidecarClass())
-	case injector.Workload.Role != model.RoleGateway:
-		return fmt.Errorf("native: the class %q serves gateways and applications that speak to their proxy; it does not "+
-			"capture traffic yet", injector.Configurator.GetSidecarClass())
+	case injector.Proxy.Tracing != nil || injector.Proxy.Statsd != nil:
+		return errors.New("native: receivers of spans and of DogStatsD metrics are not supported")
+	case injector.Proxy.StatsPort != 0 && injector.Proxy.StatsPort != defaultStatsPort:
+		return fmt.Errorf("native: the port of metrics is %d, another one is not supported", defaultStatsPort)
 	}
 	injector.Sidecar = &sidecar.Spec{
 		Container: corev1.Container{
@@ -53,7 +55,12 @@ func (Driver) Patch(ctx context.Context) error {
 				corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi"),
 			}},
 		},
-		Command:      []string{"anymesh", "proxy", "run", "--discovery", xdsSocket, "--node", injector.Node},
+		Command: []string{
+			"anymesh", "proxy", "run", "--discovery", xdsSocket, "--node", injector.Node, "--admin", adminSocket,
+		},
+		// Connections of clients then end after their next response, and new ones are still accepted.
+		Drain:        []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/drain"},
+		AccessLog:    sidecar.AccessLogFile,
 		ReadyURL:     fmt.Sprintf("http://127.0.0.1:%d/ready", defaultStatsPort),
 		MetricsURL:   fmt.Sprintf("http://127.0.0.1:%d/metrics", defaultStatsPort),
 		RelaySocket:  xdsSocket,

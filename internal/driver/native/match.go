@@ -1,6 +1,7 @@
 package native
 
 import (
+	"regexp"
 	"strings"
 
 	"anymesh.dev/anymesh/model"
@@ -91,10 +92,21 @@ func pathPredicate(m model.StringMatch) (any, bool) {
 	return nil, false
 }
 
-// headerPredicate compares a header.
+// pseudoHeaders are where the metadata have the values of pseudo-headers and of the host.
+var pseudoHeaders = map[string]string{
+	":method": "/HTTP/method", ":path": "/HTTP/url/path", ":scheme": "/HTTP/scheme",
+	":authority": "/HTTP/headers/host",
+}
+
+// headerPredicate compares a header. Host names ignore case. If the comparison is inverted, an absent header counts as
+// empty.
 func headerPredicate(m model.FieldMatch) (any, bool) {
-	path := "/HTTP/headers/" + strings.ToLower(m.Name)
-	var out any
+	path := pseudoHeaders[strings.ToLower(m.Name)]
+	if path == "" {
+		path = "/HTTP/headers/" + strings.ToLower(m.Name)
+	}
+	var out object
+	empty := m.Value == ""
 	switch m.Kind {
 	case model.Exact:
 		out = op("test", path, m.Value)
@@ -103,14 +115,24 @@ func headerPredicate(m model.FieldMatch) (any, bool) {
 	case model.Suffix:
 		out = op("ends", path, m.Value)
 	case model.Regex:
-		out = op("matches", path, `\A(?:`+m.Value+`)\z`)
+		whole, err := regexp.Compile(`\A(?:` + m.Value + `)\z`)
+		if err != nil {
+			return nil, false
+		}
+		out, empty = op("matches", path, whole.String()), whole.MatchString("")
 	case model.Present:
-		out = object{"op": "defined", "path": path}
+		out, empty = object{"op": "defined", "path": path}, false
 	default:
 		return nil, false
 	}
-	if m.Invert {
-		out = not(out)
+	if m.IsHost() && m.Kind != model.Present {
+		out["ignore_case"] = true
 	}
-	return out, true
+	switch {
+	case !m.Invert:
+		return out, true
+	case empty:
+		return all(object{"op": "defined", "path": path}, not(out)), true
+	}
+	return not(out), true
 }

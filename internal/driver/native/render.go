@@ -25,14 +25,22 @@ var localProtocols = map[model.Protocol]config.Protocol{
 	model.Sync: config.Sync,
 }
 
-// Render returns a resource for each listener, and one for the metrics.
+// Render returns a resource for each listener, one for each service that a sidecar reaches, and one for the metrics.
 func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
 	r.add("stats", &config.Config{
+		Admin:     admin(v.Workload.AccessLog),
 		Listeners: []config.Listener{statsListener()}, RuleLists: []config.RuleList{{Name: noRoute, Rules: []config.RuleRef{}}},
 	}, v.Workload.Origin)
 	for _, in := range v.Inbound {
-		r.listener(in)
+		if v.Workload.Role == model.RoleGateway {
+			r.listener(in)
+		} else {
+			r.inbound(in.Listener)
+		}
+	}
+	if v.Workload.Role != model.RoleGateway {
+		r.outbound()
 	}
 	return r.resources, model.SortFindings(r.findings)
 }
@@ -90,6 +98,11 @@ func (r *renderer) listener(in model.Inbound) {
 			Track: int(time.Duration(l.TrackSessions).Seconds()), RemoveOrphanSessions: l.EndSessions,
 		},
 	}
+	tls, serves := serverTLS(l.TLS)
+	if !serves {
+		return
+	}
+	out.Spec.TLS = tls
 	origins := []model.Origin{l.Origin}
 	if l.Socket != "" {
 		out.Name, out.Spec.Filename = "unix:"+l.Socket, l.Socket
@@ -142,7 +155,10 @@ func (r *renderer) rule(route model.Route) *config.Rule {
 	}
 	of := &config.Route{
 		Ingress: chain(action.ForwardChain), Egress: chain(action.ReverseChain),
-		Retry: retry(action.Retry), Timeouts: timeouts(action),
+		Retry: gatewayRetry(action.Retry), Timeouts: timeouts(action),
+	}
+	if r.view.Workload.Role != model.RoleGateway {
+		of.Retry, of.Timeouts = retry(action.Retry, connectTimeout), explicitTimeouts(action)
 	}
 	if len(to) == 1 {
 		of.Destination.Name = clusterName(to[0].Destination)
@@ -190,37 +206,6 @@ func rewrites(of model.Rewrite) []config.Rewrite {
 	}
 	for _, m := range of.Metadata {
 		out = append(out, config.Rewrite{Path: m.Path, Value: m.Value})
-	}
-	return out
-}
-
-// retryCauses are the failures that are retried.
-var retryCauses = map[model.RetryCondition]config.RetryOn{
-	model.RetryConnectFailure: config.RetryConnectFailure, model.RetryDisconnect: config.RetryDisconnect,
-}
-
-func retry(of model.Retry) config.Retry {
-	var out config.Retry
-	if of.Retries == 0 {
-		return out
-	}
-	for _, c := range of.Conditions {
-		switch on := retryCauses[c]; {
-		case on == "" || on == out.RetryOn:
-		case out.RetryOn == "":
-			out.RetryOn = on
-		default:
-			out.RetryOn = config.RetryAlways
-		}
-	}
-	for _, s := range of.StatusCodes {
-		out.Statuses = append(out.Statuses, int(s))
-	}
-	n := int(of.Retries)
-	out.NumRetries = &n
-	if of.Pause > 0 {
-		pause := milliseconds(of.Pause)
-		out.Timeout = &pause
 	}
 	return out
 }

@@ -5,9 +5,11 @@ import "anymesh.dev/anymesh/model"
 // Supports lists the features of the model that this driver supports.
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
-		"egress.Allow": true, "listener.router": true, "balance.ConsistentHash": true,
+		"egress.Allow": true, "egress.Deny": true, "egress.names": true, "accessLog": true, "destination.tls": true,
+		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
+		"listener.timeout": true, "listener.router": true, "balance.ConsistentHash": true,
 		"route.match.method": true, "route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.rewrite": true,
-		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true,
+		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true, "route.retry.backoff": true,
 		"outlierDetection": true, "panicThreshold": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
 		model.DiscoveryFeature(model.DiscoverStatic): true, model.DiscoveryFeature(model.DiscoverNone): true,
@@ -30,6 +32,12 @@ func (Driver) Supports() map[model.Feature]bool {
 		supported["route.match.path."+model.Feature(k)] = true
 	}
 	for cause := range retryCauses {
+		supported["route.retry."+model.Feature(cause)] = true
+	}
+	for cause := range retryStatuses {
+		supported["route.retry."+model.Feature(cause)] = true
+	}
+	for _, cause := range []model.RetryCondition{model.RetryReset, model.RetryRefusedStream} {
 		supported["route.retry."+model.Feature(cause)] = true
 	}
 	return supported

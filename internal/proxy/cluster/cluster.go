@@ -145,6 +145,9 @@ func (c *Cluster) EndRetry() { c.Retrying.Add(-1) }
 
 // Pick chooses an endpoint for a session. It prefers endpoints that were not tried before.
 func (c *Cluster) Pick(d metadata.Document, tried []*Endpoint) (*Endpoint, error) {
+	if c.Spec.To != "" {
+		return c.dynamic(d)
+	}
 	now := c.current.Load()
 	if len(now.endpoints) == 0 {
 		return nil, fmt.Errorf("cluster %q: %w", c.Name, ErrNoEndpoint)

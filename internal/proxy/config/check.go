@@ -12,9 +12,9 @@ import (
 
 // listenerFields are the fields of a listener's spec by protocol.
 var listenerFields = map[Protocol][]string{
-	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol"},
+	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol", "captured", "canonical"},
 	WebSocket:        {"port", "address", "tls", "http2", "proxy_protocol"},
-	TCP:              {"port", "address", "tls", "proxy_protocol"},
+	TCP:              {"port", "address", "tls", "proxy_protocol", "captured", "sni"},
 	UDP:              {"port", "address", "connect", "options"},
 	UnixDomainSocket: {"filename", "type"},
 	JSONSocket:       {"transport"},
@@ -23,9 +23,9 @@ var listenerFields = map[Protocol][]string{
 
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
-	HTTP:             {"port", "bind", "tls", "http2", "proxy_protocol"},
-	WebSocket:        {"port", "bind", "tls", "http2", "proxy_protocol"},
-	TCP:              {"port", "bind", "tls", "proxy_protocol"},
+	HTTP:             {"port", "bind", "tls", "http2", "proxy_protocol", "to", "family"},
+	WebSocket:        {"port", "bind", "tls", "http2", "proxy_protocol", "family"},
+	TCP:              {"port", "bind", "tls", "proxy_protocol", "to", "family"},
 	UDP:              {"port", "bind"},
 	UnixDomainSocket: {"type"},
 	JSONSocket:       {"transport", "header"},
@@ -82,6 +82,9 @@ func (c *Cluster) check(set map[string]bool) error {
 	}
 	if c.Spec.Protocol.Pseudo() && (c.HealthCheck != nil || c.Outlier != nil) {
 		return fmt.Errorf("health_check: clusters of protocol %s have no endpoints", c.Spec.Protocol)
+	}
+	if c.Spec.To != "" && (c.HealthCheck != nil || c.Outlier != nil || len(c.Endpoints) > 0) {
+		return errors.New("endpoints: clusters with to have none")
 	}
 	if c.Spec.Protocol.Pseudo() && len(c.Endpoints) > 0 {
 		return fmt.Errorf("endpoints: clusters of protocol %s have none", c.Spec.Protocol)

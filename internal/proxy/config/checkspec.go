@@ -84,6 +84,10 @@ func (s *ListenerSpec) check() error {
 		return errors.New("transport: is required")
 	case s.Transport != nil && !s.Transport.Protocol.carriesJSONSocket():
 		return fmt.Errorf("transport.protocol: must not be %s", s.Transport.Protocol)
+	case s.Captured != nil && (s.Address != "" || s.ProxyProtocol):
+		return errors.New("captured: address and proxy_protocol have no effect with it")
+	case s.SNI && s.TLS != nil:
+		return errors.New("sni: the listener terminates TLS")
 	}
 	if err := checkType(s.Type); err != nil {
 		return err
@@ -109,7 +113,7 @@ func (s *ClusterSpec) check() error {
 	if s.ProxyProtocol > 0 && s.HTTP2 {
 		return errors.New("proxy_protocol: sessions share the connections of HTTP/2")
 	}
-	if err := checkType(s.Type); err != nil {
+	if err := errors.Join(checkType(s.Type), s.checkDynamic()); err != nil {
 		return err
 	}
 	return named("port", checkPort(s.Port, true))
@@ -177,6 +181,9 @@ func (t *ListenerTLS) check(map[string]bool) error {
 }
 
 func (t *ClusterTLS) check(map[string]bool) error {
+	if t.Insecure && (t.CA != "" || len(t.Peers) > 0) {
+		return errors.New("insecure: ca and peers have no effect with it")
+	}
 	if (t.Certificate == "") != (t.Key == "") {
 		return errors.New("certificate: certificate and key are both required, or none")
 	}

@@ -25,6 +25,12 @@ type Retry struct {
 	// Statuses are those of HTTP responses after which a request is sent again, whatever retry_on and the method are. Only
 	// requests of up to 16 KiB are sent again.
 	Statuses []int `json:"statuses,omitempty"`
+	// Reset makes requests with any method be sent again after a failed connection, after the endpoint has ended the
+	// connection or the stream without a response, and after the timeout of an attempt. The limit is as with statuses.
+	Reset bool `json:"reset,omitempty"`
+	// Exact makes a request be sent again by these rules only. By default, requests with an idempotent method that were
+	// sent on an idle connection, which the endpoint closed then, are sent again at once.
+	Exact bool `json:"exact,omitempty"`
 	// GRPCStatuses are those of gRPC, of calls that fail without a message, as statuses.
 	GRPCStatuses []int `json:"grpc_statuses,omitempty"`
 }
@@ -41,7 +47,9 @@ const (
 )
 
 // Connect reports whether failed connection attempts are retried.
-func (r Retry) Connect() bool { return r.RetryOn == RetryConnectFailure || r.RetryOn == RetryAlways }
+func (r Retry) Connect() bool {
+	return r.Reset || r.RetryOn == RetryConnectFailure || r.RetryOn == RetryAlways
+}
 
 // Disconnect reports whether connections that ended are established again.
 func (r Retry) Disconnect() bool { return r.RetryOn == RetryDisconnect || r.RetryOn == RetryAlways }

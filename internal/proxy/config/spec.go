@@ -49,6 +49,16 @@ type ListenerSpec struct {
 	// ProxyProtocol makes each connection begin with a header of the PROXY protocol, version 1 or 2: its addresses are
 	// those of the metadata. Connections without it are closed. Only trusted proxies may reach the port.
 	ProxyProtocol bool `json:"proxy_protocol,omitempty"`
+	// Captured makes the listener take connections that packet rules redirect to the port, by their original destination.
+	// It needs Linux.
+	Captured *Captured `json:"captured,omitempty"`
+	// Canonical makes the listener replace the path and the host of each request by their canonical forms, before rules
+	// see them: dot segments are resolved, slashes merged, and percent-encoding normalized; a dot at the end of the host
+	// is removed. By default, requests with dot segments in the path are refused.
+	Canonical bool `json:"canonical,omitempty"`
+	// SNI makes a TCP listener read the server name that the client of TLS asks for, into /TLS/sni of the metadata. TLS is
+	// forwarded. Clients have a second to send it.
+	SNI bool `json:"sni,omitempty"`
 	// TLS makes the listener terminate TLS.
 	TLS *ListenerTLS `json:"tls,omitempty"`
 }
@@ -81,6 +91,9 @@ type ListenerTLS struct {
 	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the
 	// end stands for any rest. Default: any certificate of the CA.
 	Peers []string `json:"peers,omitempty"`
+	// Permissive makes the listener accept connections without TLS, too. It waits up to a second for the first byte of a
+	// TCP client, which may want the server to send first, and five for one of HTTP. It needs Linux.
+	Permissive bool `json:"permissive,omitempty"`
 	// ALPN are the protocols that are offered. Default: h2 and http/1.1 for HTTP and WebSocket.
 	ALPN []string `json:"alpn,omitempty"`
 }
@@ -114,6 +127,11 @@ type ClusterSpec struct {
 	// ProxyProtocol is the version of the PROXY protocol, 1 or 2, whose header begins each connection. Each HTTP request
 	// has a connection of its own then. Default: 0, none.
 	ProxyProtocol int `json:"proxy_protocol,omitempty"`
+	// To is original or server_name for a cluster without endpoints: connections go to the original destination of the
+	// captured connection, or to the server name that the client asks for, at the port of the cluster.
+	To Dynamic `json:"to,omitempty"`
+	// Family is 4 or 6: host names have addresses of IPv4 or IPv6 only. Default: both.
+	Family int `json:"family,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`
 }
@@ -151,6 +169,8 @@ type ClusterTLS struct {
 	// Peers are names: the certificate of an endpoint must have one of them, as URI (SPIFFE ID) or DNS name, instead of
 	// the server name. A star at the end stands for any rest.
 	Peers []string `json:"peers,omitempty"`
+	// Insecure accepts every certificate of endpoints.
+	Insecure bool `json:"insecure,omitempty"`
 	// Certificate is the path of the PEM file with the client certificate.
 	Certificate string `json:"certificate,omitempty"`
 	// Key is the path of the PEM file with its private key.

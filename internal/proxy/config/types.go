@@ -119,6 +119,8 @@ type LoadBalancer struct {
 type RuleList struct {
 	// Name is unique among rule lists, without white space.
 	Name string `json:"name"`
+	// Hosts are rule lists that decide about requests to some hosts, in place of the rules.
+	Hosts []HostRules `json:"hosts,omitempty"`
 	// Rules are names of rules, or rules.
 	Rules []RuleRef `json:"rules"`
 }
@@ -168,6 +170,8 @@ type Route struct {
 	Retry Retry `json:"retry,omitzero"`
 	// Timeouts limit requests and sessions.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
+	// Metrics are labels of what is counted of the HTTP requests of the route. Default: they are counted by listener only.
+	Metrics *RouteMetrics `json:"metrics,omitempty"`
 	// Mirrors are clusters that get a copy of what clients send. Their answers are dropped.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
 }

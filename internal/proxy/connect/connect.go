@@ -160,6 +160,9 @@ func dial(
 	ctx context.Context, spec *config.ClusterSpec, network, address string, meta metadata.Document,
 ) (net.Conn, error) {
 	var d net.Dialer
+	if network == "tcp" && spec.Family != 0 {
+		network = fmt.Sprintf("tcp%d", spec.Family)
+	}
 	if network == "unixgram" { // an abstract address, to which the endpoint can answer
 		d.LocalAddr = &net.UnixAddr{Net: network, Name: "@" + rand.Text()}
 	}

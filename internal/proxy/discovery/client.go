@@ -30,20 +30,34 @@ const (
 // drainTime is how long sessions and requests may go on after the context of Run has ended.
 const drainTime = 10 * time.Second
 
-// Run runs a proxy until the context ends, with the configuration that the agent relays on a Unix domain socket. node
-// is the xDS node id. Then sessions and requests may go on for 10 seconds.
-func Run(ctx context.Context, socket, node string, log *slog.Logger) error {
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+// Options are the settings of a proxy.
+type Options struct {
+	// Socket is the Unix domain socket on which the agent relays the configuration, and Node the xDS node ID.
+	Socket, Node string
+	// Admin is the Unix domain socket for DrainPath; empty for none.
+	Admin string
+}
+
+// Run runs a proxy until the context ends, with the configuration that the agent relays. Then sessions and requests may
+// go on for 10 seconds.
+func Run(ctx context.Context, o Options, log *slog.Logger) error {
+	conn, err := grpc.NewClient("unix:"+o.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 	if err != nil {
-		return fmt.Errorf("discovery on %s: %w", socket, err)
+		return fmt.Errorf("discovery on %s: %w", o.Socket, err)
 	}
+	ignoreReopen()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	p := proxy.New(running, log)
 	c := &client{
-		parts: parts{proxy: p, applied: map[string]*config.Config{}}, versions: map[string]string{},
-		api: discoveryv3.NewAggregatedDiscoveryServiceClient(conn), node: node, log: log,
+		parts: parts{proxy: p, applied: map[string]*config.Config{}, owners: map[object]string{}}, versions: map[string]string{},
+		api: discoveryv3.NewAggregatedDiscoveryServiceClient(conn), node: o.Node, log: log,
+	}
+	if o.Admin != "" {
+		if err := serveAdmin(running, o.Admin, p.Retire, log); err != nil {
+			return err
+		}
 	}
 	c.follow(ctx)
 	limit, cancel := context.WithTimeout(running, drainTime)

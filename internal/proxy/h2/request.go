@@ -49,7 +49,7 @@ func (c *conn) onRequest(f *http2.MetaHeadersFrame) error {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeRefusedStream}
 	}
 	s := newStream(c)
-	s.id, s.send, s.method = f.StreamID, c.initial, r.Method
+	s.id, s.send, s.method, s.scheme = f.StreamID, c.initial, r.Method, r.Scheme
 	if f.Truncated {
 		r.Fields = nil
 		s.text("GET / HTTP/1.1\r\nhost: x\r\nx: ", strings.Repeat("x", c.limits.Head), "\r\n\r\n") // too long here, too

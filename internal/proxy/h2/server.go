@@ -36,6 +36,7 @@ type Server struct {
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
 	draining bool
+	retiring bool
 }
 
 // Serve serves a connection until its end: each stream in a goroutine of its own. First is what was read before.
@@ -48,7 +49,7 @@ func (s *Server) Serve(nc net.Conn, first []byte, serve func(*Stream)) {
 		s.conns = map[*conn]struct{}{}
 	}
 	s.conns[c] = struct{}{}
-	draining := s.draining
+	draining, retiring := s.draining, s.retiring
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -65,8 +66,11 @@ func (s *Server) Serve(nc net.Conn, first []byte, serve func(*Stream)) {
 	c.flush()
 	c.mu.Unlock()
 	c.observe()
-	if draining {
+	switch {
+	case draining:
 		c.drain()
+	case retiring:
+		c.retire()
 	}
 	preface := make([]byte, len(Preface))
 	_ = nc.SetReadDeadline(time.Now().Add(s.Limits.Frame)) // it fails if the connection is closed
@@ -100,6 +104,16 @@ func (s *Server) Drain() {
 	}
 }
 
+// Retire asks clients to use other connections. Those that are there, and new ones, serve what clients still send.
+func (s *Server) Retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retiring = true
+	for c := range s.conns {
+		go c.retire()
+	}
+}
+
 // Close ends all connections.
 func (s *Server) Close() {
 	s.mu.Lock()
@@ -114,6 +128,14 @@ func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
+}
+
+// retire sends a GOAWAY that excludes no stream: RFC 9113, 6.8.
+func (c *conn) retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = h2frame.AppendGoAway(c.out, 1<<31-1, http2.ErrCodeNo)
+	c.flush()
 }
 
 func (c *conn) drain() {

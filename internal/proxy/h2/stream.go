@@ -39,6 +39,7 @@ type Stream struct {
 	chunks   http1.Chunks
 	send     int    // what may be sent
 	method   string // of the request
+	scheme   string // of the request of a client
 	accept   string // the value of Sec-WebSocket-Accept that the client of an upgrade wants
 	tunnel   bool   // a WebSocket
 	localEnd bool   // END_STREAM was sent

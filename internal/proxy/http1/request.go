@@ -10,6 +10,8 @@ type Request struct {
 	Target []byte
 	// Host is the value of the field Host; empty in HTTP/1.0 without it.
 	Host []byte
+	// Canonical makes Parse replace the path and the host by their canonical forms, and not refuse dot segments.
+	Canonical bool
 	// Expect tells that the client waits for 100 Continue before it sends the body.
 	Expect bool
 }
@@ -38,6 +40,9 @@ func (r *Request) Parse(data []byte, from int, l Limits) (int, error) {
 	if absolute != nil && !bytes.EqualFold(absolute, r.host) {
 		return 0, errHost
 	}
+	if r.Canonical {
+		r.setHost(canonicalHost(r.host))
+	}
 	r.Host, r.Expect = r.host, r.expect && r.Minor == 1
 	return size, nil
 }
@@ -60,7 +65,7 @@ func (r *Request) parseLine(text []byte) (host []byte, err error) {
 	if string(r.Method) == "CONNECT" {
 		return nil, errMethod
 	}
-	if !all(r.Target, targetByte) {
+	if !r.Canonical && !all(r.Target, targetByte) || r.Canonical && bytes.ContainsFunc(r.Target, invalid) {
 		return nil, errTarget
 	}
 	if r.Target[0] != '/' {
@@ -74,7 +79,27 @@ func (r *Request) parseLine(text []byte) (host []byte, err error) {
 			return nil, err
 		}
 	}
+	if r.Canonical {
+		r.Target, err = canonicalTarget(r.Target)
+		return host, err
+	}
 	return host, checkPath(r.Target)
+}
+
+// invalid reports whether a character is in no request target, canonical or not.
+func invalid(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }
+
+// setHost replaces the value of the field Host.
+func (r *Request) setHost(host []byte) {
+	if len(host) == len(r.host) {
+		return
+	}
+	r.host = host
+	for i := range r.Fields {
+		if is(r.Fields[i].Name, "host") {
+			r.Fields[i].Value = host
+		}
+	}
 }
 
 // version parses HTTP/1.0 and HTTP/1.1.

@@ -43,17 +43,18 @@ func (c *conn) sendBody(u *upstream) error {
 	left := c.request.Length
 	for {
 		if n := min(left, int64(c.w-c.r)); n > 0 {
-			if _, err := u.Write((*c.in)[c.r : c.r+int(n)]); err != nil {
+			if err := c.attempt.send(u, (*c.in)[c.r:c.r+int(n)]); err != nil {
 				return err
 			}
 			c.r += int(n)
 			left -= n
 		}
 		if left == 0 {
-			return nil
+			return c.attempt.unsent
 		}
 		c.limit(c.stall)
-		if left >= spliceSize && c.tcp != nil && u.tcp != nil {
+		if left >= spliceSize && c.attempt.unsent == nil && c.tcp != nil && u.tcp != nil {
+			c.attempt.lost = true
 			n, err := moveTCP(u.tcp, c.tcp, min(left, spliceStep))
 			if left -= n; err != nil {
 				return err
@@ -100,12 +101,12 @@ func (c *conn) sendChunks(u *upstream) error {
 			out = appendEnd(out, &chunks)
 		}
 		if len(out) > 0 {
-			if _, err := u.Write(out); err != nil {
+			if err := c.attempt.send(u, out); err != nil {
 				return err
 			}
 		}
 		if chunks.Done() {
-			return nil
+			return c.attempt.unsent
 		}
 		c.limit(c.stall)
 		if err := c.readMore(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
@@ -39,6 +40,7 @@ type conn struct {
 	attempt    attempt
 	info       info
 	span       *tracing.Span  // of the request; nil without one
+	counted    *Stats         // of the route; nil without labels
 	sending    sync.WaitGroup // the goroutine that sends a body uses the input
 
 	head     []byte // of the request, before its body is read
@@ -52,6 +54,7 @@ type conn struct {
 	until    atomic.Int64  // when the phase must end, in seconds of the server's clock; 0: never
 	busy     atomic.Bool
 	over     atomic.Bool // interrupt was called
+	stalled  atomic.Bool // the idle timeout of the request has ended its connection to the endpoint
 	upstream atomic.Pointer[upstream]
 }
 
@@ -71,6 +74,21 @@ func (c *conn) interrupt() {
 		_ = u.Close() // twice is harmless
 	}
 }
+
+// expire ends a request in which nothing has moved. The client gets a response if it has none and an endpoint was
+// asked; otherwise the connection ends.
+func (c *conn) expire() {
+	u := c.upstream.Load()
+	if u == nil || c.stalled.Swap(true) {
+		c.interrupt()
+		return
+	}
+	c.limit(answerTime)
+	_ = u.Close() // twice is harmless
+}
+
+// answerTime is how long the response after an idle timeout may take.
+const answerTime = 5 * time.Second
 
 func (c *conn) releaseInput() {
 	if c.in != nil {
@@ -104,6 +122,8 @@ func (c *conn) serve() (first []byte) {
 			c.s.Stats.Requests.Add(1)
 		}
 		c.status, c.started, c.unread = 0, false, false
+		c.stalled.Store(false)
+		c.counted = nil
 		c.stall = c.s.Timeouts.Stall
 		c.limit(c.stall)
 		c.startSpan()
@@ -113,6 +133,10 @@ func (c *conn) serve() (first []byte) {
 			return nil
 		}
 		c.s.Stats.done(c.status, now.Sub(begun))
+		if c.counted != nil {
+			c.counted.done(c.status, now.Sub(begun))
+			c.counted.Retries.Add(uint64(c.info.retries.Load()))
+		}
 		c.endSpan()
 		if ended := c.s.Ended(); ended != nil {
 			if r := c.describe(now); r != nil {
@@ -139,6 +163,7 @@ func (c *conn) readHead() error {
 	}
 	c.limit(c.s.Timeouts.Head)
 	for seen := 0; ; {
+		c.request.Canonical = c.s.Canonical
 		size, err := c.request.Parse((*c.in)[c.r:c.w], seen, c.s.Limits)
 		if err != nil {
 			return err
@@ -191,9 +216,12 @@ func (c *conn) handle() bool {
 		dest := slot.Get()
 		return dest != nil && c.forward(c.mirror, slot, dest, nil)
 	}
-	route, rule, err := object.Lookup(c.s.Rules(), c)
+	route, rule, slot, err := c.lookup()
 	if err != nil {
 		return c.fail(404, err.Error())
+	}
+	if route.Metrics != nil {
+		c.counted = c.s.RouteStats(*route.Metrics)
 	}
 	if idle := route.Timeouts.Idle; idle != nil {
 		c.stall = time.Duration(*idle) * time.Millisecond
@@ -207,7 +235,6 @@ func (c *conn) handle() bool {
 		}
 		meta = &tree
 	}
-	slot := route.Choose()
 	dest := slot.Get()
 	if dest == nil || dest.Spec.Protocol != "HTTP" || len(route.Ingress)+len(route.Egress) > 0 {
 		if meta == nil {
@@ -217,4 +244,20 @@ func (c *conn) handle() bool {
 		return c.handOver(route, slot, meta)
 	}
 	return c.forward(route, slot, dest, meta)
+}
+
+// lookup returns the route of the request, the rule that chose it, and a cluster of the route. If the cluster does not
+// exist, the route may have been replaced together with it.
+func (c *conn) lookup() (*object.Route, *object.Rule, *object.Slot[cluster.Cluster], error) {
+	route, rule, err := object.Lookup(c.s.Rules, c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	slot := route.Choose()
+	if slot.Get() == nil {
+		if again, by, err := object.Lookup(c.s.Rules, c); err == nil && again != route {
+			return again, by, again.Choose(), nil
+		}
+	}
+	return route, rule, slot, nil
 }

@@ -83,14 +83,15 @@ func (e *statusError) Error() string {
 // again returns an error if the request is sent again after the current response.
 func (c *conn) again(a *attempt) error {
 	r := &a.route.Retry
-	if a.last || !a.whole || len(r.Statuses)+len(r.GRPCStatuses) == 0 {
+	if a.last || len(r.Statuses)+len(r.GRPCStatuses) == 0 {
 		return nil
 	}
-	if slices.Contains(r.Statuses, c.response.Status) {
-		return &statusError{c.response.Status}
+	retried := slices.Contains(r.Statuses, c.response.Status)
+	if value, has := c.response.Get("grpc-status"); has && !retried {
+		status, err := strconv.Atoi(text(value))
+		retried = err == nil && slices.Contains(r.GRPCStatuses, status)
 	}
-	value, has := c.response.Get("grpc-status")
-	if status, err := strconv.Atoi(text(value)); has && err == nil && slices.Contains(r.GRPCStatuses, status) {
+	if retried && c.complete(a, linger) {
 		return &statusError{c.response.Status}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 )
@@ -26,6 +27,8 @@ func (c *conn) Lookup(p metadata.Path) metadata.Value {
 		return leaf(p[2:], text(c.request.Method))
 	case "version":
 		return leaf(p[2:], c.version())
+	case "scheme":
+		return leaf(p[2:], c.scheme())
 	case "headers":
 		if len(p) == 2 {
 			return metadata.Of(headers(&c.request))
@@ -61,6 +64,20 @@ func leaf(rest metadata.Path, s string) metadata.Value {
 		return metadata.Value{}
 	}
 	return metadata.Text(s)
+}
+
+// scheme returns the scheme of the request. With HTTP/1, only a proxy before this one may tell it.
+func (c *conn) scheme() string {
+	if s, is := c.client.(*h2.Stream); is {
+		return s.Scheme()
+	}
+	if told, _ := c.header("x-forwarded-proto"); strings.EqualFold(told, "http") || strings.EqualFold(told, "https") {
+		return told
+	}
+	if c.base["TLS"] != nil {
+		return "https"
+	}
+	return "http"
 }
 
 func (c *conn) version() string {

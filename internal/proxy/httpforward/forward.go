@@ -22,7 +22,7 @@ type attempt struct {
 	doc   metadata.Document
 	// whole tells that the body is empty or in the input, so that the request can be sent again.
 	whole bool
-	// once tells that the request must not be sent twice, because its method is not idempotent.
+	// once tells that the request must not be sent twice, because its method is not idempotent, or the route says so.
 	once bool
 	// fresh asks for a new connection, because an idle one was closed by the endpoint.
 	fresh bool
@@ -30,7 +30,14 @@ type attempt struct {
 	sent  bool // a part of the request was sent
 	last  bool // there is no further attempt
 	limit *deadline
+	idle  *deadline // until the response begins; of whole requests
 	body  chan error
+	head  int // the size of the head for the endpoint
+	// kept is what was sent of the body, unless it was lost because it is too long. The goroutine that sends it has both.
+	kept []byte
+	lost bool
+	// unsent is the error of a body that was kept, but not sent.
+	unsent error
 }
 
 // forward sends the request to an endpoint of the destination, and the response to the client. Meta is the metadata
@@ -39,7 +46,8 @@ func (c *conn) forward(
 	route *object.Route, slot *object.Slot[cluster.Cluster], dest *cluster.Cluster, meta *metadata.Tree,
 ) bool {
 	a := &c.attempt
-	*a = attempt{route: route, slot: slot, dest: dest, doc: c, once: !idempotent(c.request.Method), tried: a.tried[:0]}
+	once := route.Retry.Exact || !idempotent(c.request.Method)
+	*a = attempt{route: route, slot: slot, dest: dest, doc: c, once: once, tried: a.tried[:0]}
 	if meta != nil {
 		a.doc = meta
 	}
@@ -51,6 +59,7 @@ func (c *conn) forward(
 		return c.fail(500, err.Error())
 	}
 	head := len(c.out)
+	a.head, a.lost = head, route.Retry.Retries() == 0
 	if a.whole && c.request.Length > 0 {
 		c.out = append(c.out, (*c.in)[c.r:c.r+int(c.request.Length)]...)
 		c.r += int(c.request.Length)
@@ -67,6 +76,10 @@ func (c *conn) forward(
 	defer func() { a.dest.Leave() }()
 	a.limit = c.deadline(route.Timeouts.Request)
 	defer a.limit.stop()
+	if idle := route.Timeouts.Idle; idle != nil && a.whole {
+		a.idle = c.deadline(*idle)
+		defer a.idle.stop()
+	}
 	retries := 0
 	for {
 		a.last = retries >= route.Retry.Retries()
@@ -76,6 +89,10 @@ func (c *conn) forward(
 		}
 		if c.started || c.over.Load() || errors.Is(err, errClient) {
 			return false
+		}
+		if c.stalled.Load() || a.idle.isOver() {
+			a.dest.Failed.Add(1)
+			return c.fail(504, "nothing has moved within the idle timeout of the route")
 		}
 		if a.limit.isOver() {
 			a.dest.Failed.Add(1)
@@ -105,7 +122,7 @@ func (c *conn) forward(
 var errClient = errors.New("the client is gone")
 
 func statusOf(err error) int {
-	refused := (*badBody)(nil)
+	refused, invalid := (*badBody)(nil), (*http1.Error)(nil)
 	switch {
 	case errors.As(err, &refused):
 		return 400
@@ -113,8 +130,10 @@ func statusOf(err error) int {
 		return 503
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errAttempt):
 		return 504
+	case errors.As(err, &invalid):
+		return 502
 	}
-	return 502
+	return 503 // no connection, or no response
 }
 
 // try makes one attempt. The output of the connection is the head, and the body if the request is whole.
@@ -171,6 +190,11 @@ func (c *conn) try(a *attempt, head int) error {
 	}
 	if err != nil {
 		u.closed = true
+		var wait time.Duration
+		if route := a.route; route.Retry.Reset && !a.last {
+			wait = linger
+		}
+		c.complete(a, wait)
 		untouched := u.used && !in.received && !a.once || errors.Is(err, h2.ErrNotProcessed)
 		a.fresh = !fresh && a.whole && !limit.isOver() && untouched
 		if a.body != nil {
@@ -232,6 +256,7 @@ func (c *conn) answer(a *attempt, in *reader, limit *deadline) error {
 		}
 	}
 	limit.stop()
+	a.idle.stop()
 	if err := c.again(a); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (c *conn) describe(now time.Time) *Request {
 	c.info.mu.Lock()
 	defer c.info.mu.Unlock()
 	i := &c.info
-	var r http1.Request
+	r := http1.Request{Canonical: c.s.Canonical}
 	size, err := r.Parse(i.head, 0, http1.Limits{Head: 1 << 20, Fields: 1000})
 	if size == 0 || err != nil {
 		return nil // there is no request

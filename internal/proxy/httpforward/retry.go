@@ -34,10 +34,10 @@ func (a *attempt) mayRetry(err error) bool {
 	switch {
 	case errors.As(err, &again):
 		return true
-	case errors.Is(err, errAttempt) && a.whole && slices.Contains(a.route.Retry.Statuses, 504):
+	case errors.Is(err, errAttempt) && a.whole && slices.Contains(a.route.Retry.Statuses, 504) && !a.route.Retry.Exact:
 		return true
 	}
-	return a.route.Retry.Disconnect() && a.whole && !a.once
+	return a.whole && (a.route.Retry.Reset || a.route.Retry.Disconnect() && !a.once)
 }
 
 // chooseAgain chooses the cluster of a further attempt, if the route allows it. A cluster that is missing, that is none

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
+	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
@@ -52,9 +53,13 @@ type Server struct {
 	Ended func() func(*Request)
 	// Tracer returns what makes spans of requests; nil if nothing does.
 	Tracer func() *tracing.Tracer
+	// Canonical makes paths and hosts canonical.
+	Canonical bool
 	// HTTP2 tells that connections may have HTTP/2.
 	HTTP2 bool
 	Stats Stats
+	// RouteStats returns where the requests of routes with some labels are counted.
+	RouteStats func(config.RouteMetrics) *Stats
 	// Done is closed at the end of the server.
 	Done <-chan struct{}
 
@@ -154,7 +159,7 @@ func (s *Server) tick() {
 	now := s.clock.Add(1)
 	s.each(func(c *conn) {
 		if until := c.until.Load(); until != 0 && now > until {
-			c.interrupt()
+			c.expire()
 		}
 	})
 }
@@ -168,6 +173,12 @@ func (s *Server) Drain() {
 		}
 	})
 	s.Streams.Drain()
+}
+
+// Retire asks clients to leave: HTTP/1 connections end after their next request. New connections are served, too.
+func (s *Server) Retire() {
+	s.draining.Store(true)
+	s.Streams.Retire()
 }
 
 // Connections returns the number of open connections of clients.

@@ -17,7 +17,9 @@ func (p *plan) commit() {
 		p.commitCluster(c)
 	}
 	for _, r := range p.routes {
-		built := &Route{Name: r.name, Auto: r.auto, Retry: r.spec.retry, Timeouts: r.spec.timeouts}
+		built := &Route{
+			Name: r.name, Auto: r.auto, Retry: r.spec.retry, Timeouts: r.spec.timeouts, Metrics: r.spec.metrics,
+		}
 		var destinations []Destination
 		for _, d := range r.spec.destinations {
 			destinations = append(destinations, Destination{Slot: s.clusters.use(d.name), Weight: d.weight})
@@ -54,11 +56,16 @@ func (p *plan) commit() {
 		}
 	}
 	for _, l := range p.ruleLists {
-		built := &RuleList{Name: l.name, Auto: l.auto}
-		for _, name := range l.spec {
+		built := &RuleList{Name: l.name, Auto: l.auto, slot: s.ruleLists.use(l.name)}
+		for _, name := range l.spec.rules {
 			built.Rules = append(built.Rules, s.rules.use(name))
 		}
-		if old := s.ruleLists.set(l.name, built); old != nil {
+		for _, h := range l.spec.hosts {
+			built.addHosts(h, s.ruleLists.use(h.Rules))
+		}
+		old := s.ruleLists.set(l.name, built)
+		built.slot.uses-- // it is no reference
+		if old != nil {
 			s.dropRuleList(old, true)
 		}
 	}

@@ -153,7 +153,11 @@ func (s *Store) GetEndpoint(name string) Object {
 
 func ruleListDump(recursive bool) func(*RuleList) Object {
 	return func(l *RuleList) Object {
-		return Object{"name": l.Name, "rules": references(l.Rules, recursive, ruleDump(recursive))}
+		out := Object{"name": l.Name, "rules": references(l.Rules, recursive, ruleDump(recursive))}
+		if len(l.hosts) > 0 {
+			out["hosts"] = l.hostsDump()
+		}
+		return out
 	}
 }
 
@@ -193,6 +197,12 @@ func routeDump(recursive bool) func(*Route) Object {
 		if len(r.Retry.GRPCStatuses) > 0 {
 			retry["grpc_statuses"] = r.Retry.GRPCStatuses
 		}
+		if r.Retry.Reset {
+			retry["reset"] = true
+		}
+		if r.Retry.Exact {
+			retry["exact"] = true
+		}
 		if r.Retry.OtherCluster {
 			retry["other_cluster"] = true
 		}
@@ -211,6 +221,9 @@ func routeDump(recursive bool) func(*Route) Object {
 		if len(weighted) > 1 {
 			delete(out, "destination")
 			out["destinations"] = weighted
+		}
+		if r.Metrics != nil {
+			out["metrics"] = r.Metrics
 		}
 		mirrors := []any{}
 		for _, m := range r.Mirrors {

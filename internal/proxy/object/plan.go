@@ -40,7 +40,10 @@ type newObject[T any] struct {
 	spec T
 }
 
-type ruleListSpec []string
+type ruleListSpec struct {
+	rules []string
+	hosts []config.HostRules
+}
 
 // routeSpec has the names of the clusters.
 type routeSpec struct {
@@ -49,6 +52,7 @@ type routeSpec struct {
 	retry           config.Retry
 	timeouts        config.Timeouts
 	mirrors         []mirrorSpec
+	metrics         *config.RouteMetrics
 }
 
 type destinationSpec struct {
@@ -110,18 +114,18 @@ func (p *plan) hasEndpoint(name string) bool {
 	return owner != nil && stored(p, p.Store.clusters, classCluster, owner.Name) || p.endpoints[name]
 }
 
-func (p *plan) addRuleList(name string, auto bool, rules []config.RuleRef) error {
+func (p *plan) addRuleList(name string, auto bool, rules []config.RuleRef, hosts ...config.HostRules) error {
 	if p.hasRuleList(name) {
 		return duplicate(classRuleList, name)
 	}
-	names := make(ruleListSpec, len(rules))
+	names := make([]string, len(rules))
 	for i, r := range rules {
 		var err error
 		if names[i], err = p.addRuleRef(name, r); err != nil {
 			return fmt.Errorf("rules[%d]: %w", i, err)
 		}
 	}
-	p.ruleLists = append(p.ruleLists, newObject[ruleListSpec]{name, auto, names})
+	p.ruleLists = append(p.ruleLists, newObject[ruleListSpec]{name, auto, ruleListSpec{names, hosts}})
 	return nil
 }
 
@@ -167,7 +171,7 @@ func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 	if p.hasRoute(name) {
 		return duplicate(classRoute, name)
 	}
-	spec := routeSpec{retry: r.Retry, timeouts: r.Timeouts}
+	spec := routeSpec{retry: r.Retry, timeouts: r.Timeouts, metrics: r.Metrics}
 	if spec.destinations, err = p.addDestinations(name, r); err != nil {
 		return err
 	}

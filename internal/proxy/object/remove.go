@@ -150,6 +150,9 @@ func (s *Store) removeRuleList(l *RuleList, recursive bool) {
 
 // dropRuleList ends the references of a rule list.
 func (s *Store) dropRuleList(l *RuleList, recursive bool) {
+	for _, h := range l.hosts {
+		s.ruleLists.release(h.rules)
+	}
 	for _, slot := range l.Rules {
 		r := slot.Get()
 		s.rules.release(slot)

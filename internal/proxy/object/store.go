@@ -28,7 +28,7 @@ func (s *Store) AddCluster(c config.Cluster) error {
 
 // AddRuleList adds a rule list with its inline rules.
 func (s *Store) AddRuleList(l config.RuleList) error {
-	return s.change("add rulelist", nil, func(p *plan) error { return p.addRuleList(l.Name, false, l.Rules) })
+	return s.change("add rulelist", nil, func(p *plan) error { return p.addRuleList(l.Name, false, l.Rules, l.Hosts...) })
 }
 
 // AddRule adds a rule with its inline route.

@@ -19,6 +19,10 @@ type RuleList struct {
 	Name  string
 	Auto  bool // the name is generated
 	Rules []*Slot[Rule]
+	slot  *Slot[RuleList]
+	hosts []hostRules
+	// byHost has the rule lists of hosts in lower case.
+	byHost map[string]*Slot[RuleList]
 }
 
 // Rule is a condition and an action.
@@ -42,6 +46,7 @@ type Route struct {
 	Retry           config.Retry
 	Timeouts        config.Timeouts
 	Mirrors         []Mirror
+	Metrics         *config.RouteMetrics
 }
 
 // Destination is a cluster that gets a share of what a route gets.
@@ -126,30 +131,6 @@ var ErrNoRoute = errors.New("No route for session")
 
 // maxApply limits how often rules apply other rule lists in one lookup.
 const maxApply = 64
-
-// Lookup returns the route of a session, and the rule that chose it.
-func Lookup(list *Slot[RuleList], d metadata.Document) (*Route, *Rule, error) {
-	for range maxApply {
-		l := list.Get()
-		if l == nil {
-			return nil, nil, fmt.Errorf("%w: rule list %q does not exist", ErrNoRoute, list.Name)
-		}
-		rule := l.match(d)
-		switch {
-		case rule == nil:
-			return nil, nil, ErrNoRoute
-		case rule.Apply != nil:
-			list = rule.Apply
-			continue
-		}
-		route := rule.Route.Get()
-		if route == nil {
-			return nil, nil, fmt.Errorf("%w: route %q does not exist", ErrNoRoute, rule.Route.Name)
-		}
-		return route, rule, nil
-	}
-	return nil, nil, fmt.Errorf("%w: more than %d rule lists apply each other", ErrNoRoute, maxApply)
-}
 
 func (l *RuleList) match(d metadata.Document) *Rule {
 	for _, slot := range l.Rules {

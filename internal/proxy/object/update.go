@@ -35,7 +35,7 @@ func (s *Store) UpdateRuleList(l config.RuleList) error {
 		return err
 	}
 	return s.change("update rulelist", only(classRuleList, l.Name), func(p *plan) error {
-		return p.addRuleList(l.Name, false, l.Rules)
+		return p.addRuleList(l.Name, false, l.Rules, l.Hosts...)
 	})
 }
 
@@ -58,15 +58,45 @@ func (s *Store) UpdateRoute(r config.Route) error {
 // Replace makes the objects of a configuration the only ones, except those with generated names that listeners use.
 // Objects that both have are replaced. An error changes nothing.
 func (s *Store) Replace(c *config.Config) error {
+	if err := s.addAll(c); err != nil {
+		return err
+	}
+	s.keep(c)
+	return nil
+}
+
+// Patch adds the objects of a configuration, or replaces those of their names, and removes clusters and rule lists by
+// name. An error changes nothing.
+func (s *Store) Patch(c *config.Config, clusters, ruleLists []string) error {
+	if err := s.addAll(c); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range ruleLists {
+		if l := s.ruleLists.get(name); l != nil {
+			s.removeRuleList(l, true)
+		}
+	}
+	for _, name := range clusters {
+		if one := s.clusters.get(name); one != nil {
+			s.removeCluster(one)
+		}
+	}
+	return nil
+}
+
+// addAll adds the objects of a configuration, or replaces those of their names.
+func (s *Store) addAll(c *config.Config) error {
 	all := func(string, string) bool { return true }
-	err := s.change("apply the configuration", all, func(p *plan) error {
+	return s.change("apply the configuration", all, func(p *plan) error {
 		for i, one := range c.Clusters {
 			if err := p.addCluster(one.Name, false, one); err != nil {
 				return fmt.Errorf("clusters[%d]: %w", i, err)
 			}
 		}
 		for i, one := range c.RuleLists {
-			if err := p.addRuleList(one.Name, false, one.Rules); err != nil {
+			if err := p.addRuleList(one.Name, false, one.Rules, one.Hosts...); err != nil {
 				return fmt.Errorf("rulelists[%d]: %w", i, err)
 			}
 		}
@@ -82,11 +112,6 @@ func (s *Store) Replace(c *config.Config) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	s.keep(c)
-	return nil
 }
 
 // keep removes the named objects that a configuration has not.

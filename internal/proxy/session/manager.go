@@ -46,8 +46,8 @@ type Source struct {
 	Track    time.Duration
 	Stream   stream.Stream
 	Meta     *metadata.Tree
-	// Rules decide about the route; nil if Route is set.
-	Rules *object.Slot[object.RuleList]
+	// Rules returns the current rule list, which decides about the route; nil if Route is set.
+	Rules func() *object.Slot[object.RuleList]
 	Route *object.Route
 	// Destination is the cluster that was chosen for the session; nil if the session chooses it.
 	Destination *object.Slot[cluster.Cluster]

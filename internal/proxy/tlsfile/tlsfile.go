@@ -112,7 +112,9 @@ func Client(spec *config.ClusterTLS, host string, protocols []string) (*tls.Conf
 	if len(spec.ALPN) > 0 {
 		protocols = spec.ALPN
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, ServerName: spec.ServerName}
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: protocols, ServerName: spec.ServerName, InsecureSkipVerify: spec.Insecure,
+	}
 	if c.ServerName == "" {
 		c.ServerName = host
 	}

@@ -1,0 +1,58 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+
+	"anymesh.dev/anymesh/internal/proxy/metadata"
+)
+
+// maxLookups limits how often a lookup begins again because objects change.
+const maxLookups = 100
+
+// Lookup returns the route of a session, and the rule that chose it. rules returns the current rule list. A change of
+// the rules during a lookup lets it begin again, so that a session sees the rules before or those after.
+func Lookup(rules func() *Slot[RuleList], d metadata.Document) (route *Route, rule *Rule, err error) {
+	for range maxLookups {
+		first := rules()
+		var seen [4]*RuleList // the last ones
+		route, rule, err = lookup(first, d, &seen)
+		if err == nil || rules() == first && !changed(&seen) {
+			break
+		}
+	}
+	return route, rule, err
+}
+
+// changed reports whether a rule list of a lookup is not the current one.
+func changed(seen *[4]*RuleList) bool {
+	return slices.ContainsFunc(seen[:], func(l *RuleList) bool { return l != nil && l.slot.Get() != l })
+}
+
+func lookup(list *Slot[RuleList], d metadata.Document, seen *[4]*RuleList) (*Route, *Rule, error) {
+	for i := range maxApply {
+		l := list.Get()
+		if l == nil {
+			return nil, nil, fmt.Errorf("%w: rule list %q does not exist", ErrNoRoute, list.Name)
+		}
+		seen[i%len(seen)] = l
+		if of := l.ofHost(d); of != nil {
+			list = of
+			continue
+		}
+		rule := l.match(d)
+		switch {
+		case rule == nil:
+			return nil, nil, ErrNoRoute
+		case rule.Apply != nil:
+			list = rule.Apply
+			continue
+		}
+		route := rule.Route.Get()
+		if route == nil {
+			return nil, nil, fmt.Errorf("%w: route %q does not exist", ErrNoRoute, rule.Route.Name)
+		}
+		return route, rule, nil
+	}
+	return nil, nil, fmt.Errorf("%w: more than %d rule lists apply each other", ErrNoRoute, maxApply)
+}
