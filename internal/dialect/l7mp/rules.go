@@ -23,7 +23,7 @@ type rules struct {
 	out     *store.Model
 
 	services *incremental.Relation[types.NamespacedName, *corev1.Service]
-	// members has an entry for each object of the dialect: the mesh exists if there is one.
+	// members has an entry for each object of the dialect, and for pods with a proxy: the mesh exists if there is one.
 	members *incremental.Relation[allKey, struct{}]
 
 	virtualServices *incremental.Relation[types.NamespacedName, *virtualService]
@@ -107,8 +107,6 @@ func (r *rules) addObjects(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*api.Target](objects), &targetRule{
 		r.readsObjects(rule), r.findsServices(rule), incremental.Emits(rule, r.targets),
 	}, (*targetRule).evaluate)
-	rule = incremental.NewRule(g, "mesh")
-	incremental.Each(rule, r.members, &meshRule{r.dialect.trustDomain(), r.out.EmitsMeshes(rule)}, (*meshRule).evaluate)
 }
 
 // meshRule emits the mesh. No object defines it.

@@ -24,9 +24,11 @@ func (l servedListener) router() string { return l.pods.String() + ":" + l.name.
 func (r *rules) addWorkloads(g *incremental.Graph) {
 	rule := incremental.NewRule(g, "workload")
 	incremental.Each(rule, r.podSets, &workloadRule{
-		incremental.Reads(rule, r.listeners), incremental.Emits(rule, r.served), r.out.EmitsWorkloads(rule),
-		r.out.EmitsFindings(rule),
+		incremental.Reads(rule, r.listeners), incremental.Emits(rule, r.members), incremental.Emits(rule, r.served),
+		r.out.EmitsWorkloads(rule), r.out.EmitsFindings(rule),
 	}, (*workloadRule).evaluate)
+	rule = incremental.NewRule(g, "mesh")
+	incremental.Each(rule, r.members, &meshRule{r.dialect.trustDomain(), r.out.EmitsMeshes(rule)}, (*meshRule).evaluate)
 	rule = incremental.NewRule(g, "listener")
 	incremental.Each(rule, r.served, &routerRule{
 		incremental.Reads(rule, r.virtualServices), incremental.Reads(rule, r.routes), incremental.Reads(rule, r.resolved),
@@ -37,6 +39,7 @@ func (r *rules) addWorkloads(g *incremental.Graph) {
 // workloadRule emits the workload of pods with a proxy.
 type workloadRule struct {
 	listeners *incremental.Reader[podSet, *listener]
+	members   *incremental.Emitter[allKey, struct{}]
 	served    *incremental.Emitter[servedListener, *listener]
 	workloads store.Output[model.Key, model.Workload]
 	findings  store.Output[model.ObjectRef, model.Finding]
@@ -54,6 +57,7 @@ func (r *workloadRule) evaluate(pods podSet, proxied []bool) {
 		}
 		return
 	}
+	r.members.Emit(allKey{}, struct{}{})
 	key := pods.workload()
 	w := model.Workload{Key: key, Role: model.RoleGateway, NodeID: nodeID(key), Origin: injectionOrigin(pods.namespace)}
 	if len(all) > 0 {
