@@ -79,7 +79,8 @@ func TestProxyWithoutListeners(t *testing.T) {
 	for _, listeners := range []int{1, 0} {
 		m.run()
 		s := m.mesh.Snapshot()
-		if len(s.Meshes) != 1 || len(s.Workloads) != 1 || len(s.Workloads[0].Listeners) != listeners || len(s.Endpoints) != 1 {
+		if len(s.Meshes) != 1 || len(s.Workloads) != 1 || len(s.Workloads[0].Listeners) != listeners ||
+			len(s.Endpoints) != 1 {
 			t.Errorf("want a workload with %d listeners, got %v with endpoints %v", listeners, s.Workloads, s.Endpoints)
 		}
 		objects.Delete(cached(t, all[0]))
