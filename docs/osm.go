@@ -63,7 +63,7 @@ func fieldTables(b *strings.Builder, api *fields.API, drivers map[string]sidecar
 			return err
 		}
 		text := effect(outcome)
-		if f.Inert() {
+		if f.Inert() && outcome.Silent() {
 			text = "for people only"
 		}
 		fmt.Fprintf(b, "| `%s` | %s |\n", strings.TrimPrefix(f.Path(), "spec."), text)

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"anymesh.dev/anymesh/internal/driver/envoy"
@@ -17,6 +18,29 @@ func TestPagesAreUpToDate(t *testing.T) {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {
 			t.Errorf("%s is not up to date (%v); run: make generate", name, err)
+		}
+	}
+}
+
+// Every field of the schemas has an effect or a finding, and none is missing.
+func TestNoFieldIsSilentlyIgnored(t *testing.T) {
+	for page, least := range map[string]int{"appmesh.md": 100, "osm.md": 15, "l7mp.md": 40} {
+		text, err := os.ReadFile(page) // TestPagesAreUpToDate compares it with the effects
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "| `") {
+				continue
+			}
+			rows++
+			if strings.Contains(line, ignored) || strings.Contains(line, "FieldNotImplemented") {
+				t.Errorf("%s: %s", page, line)
+			}
+		}
+		if rows < least {
+			t.Errorf("%s has only %d fields", page, rows)
 		}
 	}
 }
