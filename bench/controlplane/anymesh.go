@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -21,6 +22,8 @@ import (
 // anymesh is the Anymesh control plane, with App Mesh objects.
 type anymesh struct {
 	kind string // of change; empty if only endpoints change
+	// class is the driver of the sidecars; empty means envoy.
+	class string
 }
 
 func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
@@ -77,7 +80,7 @@ func (a anymesh) start(ctx context.Context, c *cluster, _ *identity.CA) (*server
 }
 
 // run starts the control plane with additional arguments.
-func (anymesh) run(ctx context.Context, c *cluster, more ...string) (*server, error) {
+func (a anymesh) run(ctx context.Context, c *cluster, more ...string) (*server, error) {
 	_, port, err := net.SplitHostPort(c.discovery)
 	if err != nil {
 		return nil, err
@@ -87,7 +90,9 @@ func (anymesh) run(ctx context.Context, c *cluster, more ...string) (*server, er
 		return nil, err
 	}
 	config := filepath.Join(filepath.Dir(c.kubeconfig), "mesh.json")
-	text := fmt.Sprintf(`{"sidecar": {"sidecarClass": "envoy", "sidecarDrivers": [{"sidecarName": "envoy", "proxyServerPort": %s}]}}`, port)
+	class := cmp.Or(a.class, "envoy")
+	text := fmt.Sprintf(`{"sidecar": {"sidecarClass": %q, "sidecarDrivers": [{"sidecarName": %q, "proxyServerPort": %s}]}}`,
+		class, class, port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,9 @@ type changeResult struct {
 	Bytes float64 `json:"bytes_per_client"`
 	// Reached is the mean number of clients that have a response to a change.
 	Reached float64 `json:"clients_reached"`
-	Start   float64 `json:"start_cpu_s"`
+	// Evaluations is the mean number of rule evaluations, of Anymesh.
+	Evaluations float64 `json:"evaluations,omitempty"`
+	Start       float64 `json:"start_cpu_s"`
 	// Bytes is for each client that receives the change. Base is the resident memory without clients.
 	Base float64 `json:"base_mb"`
 	// Istiod is the result of istiod, if it was measured.
@@ -107,6 +109,10 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 	if err != nil {
 		return err
 	}
+	evaluations, err := m.server.read(ctx, evaluationsMetric)
+	if err != nil {
+		return err
+	}
 	m.fleet.received.Store(0)
 	m.server.profileCPU(ctx, r.Change, 10)
 	var times []float64
@@ -137,8 +143,16 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 	n := float64(r.Changes)
 	r.CPU, r.P50, r.P99 = (after-before)*1000/n, times[len(times)/2], times[len(times)*99/100]
 	r.Bytes, r.Reached = float64(m.fleet.received.Load())/float64(receiving), float64(reached)/n
+	if err != nil {
+		return err
+	}
+	total, err := m.server.read(ctx, evaluationsMetric)
+	r.Evaluations = (total[0] - evaluations[0]) / n
 	return err
 }
+
+// evaluationsMetric counts the rules that Anymesh evaluates.
+const evaluationsMetric = "anymesh_engine_evaluations_total"
 
 // everyone returns the numbers of the clients that are there at the start.
 func (m *bench) everyone() []int {
@@ -176,7 +190,7 @@ func (m *bench) complete(ctx context.Context) (time.Time, error) {
 
 func (r changeResult) table() {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "change: %s\tCPU ms\tp50 ms\tp99 ms\tbytes per client\tclients reached\tstart CPU-s\tMB without clients\n", r.Change)
+	fmt.Fprintf(t, "change: %s\tCPU ms\tp50 ms\tp99 ms\tbytes per client\tclients reached\tevaluations\tstart CPU-s\tMB without clients\n", r.Change)
 	r.row(t, "anymesh")
 	if r.Istiod != nil {
 		r.Istiod.row(t, "istiod")
@@ -185,6 +199,6 @@ func (r changeResult) table() {
 }
 
 func (r changeResult) row(w io.Writer, name string) {
-	fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.1f\t%.0f\n", name, r.CPU, r.P50, r.P99, r.Bytes, r.Reached, r.Start,
-		r.Base)
+	fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\n", name, r.CPU, r.P50, r.P99, r.Bytes, r.Reached,
+		r.Evaluations, r.Start, r.Base)
 }

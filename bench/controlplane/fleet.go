@@ -140,19 +140,23 @@ func (f *fleet) start(ctx context.Context, clients []*sidecar) (stop func()) {
 	}
 }
 
-// expect registers endpoint resources. The channel receives the time at which the last client has acknowledged the
-// last of them.
-func (f *fleet) expect(names []string) <-chan time.Time {
+// expect registers the endpoint resources of services. The channel receives the time at which the last client has
+// acknowledged the last of them.
+func (f *fleet) expect(services ...int) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.missing, f.done = map[string]map[int]struct{}{}, make(chan time.Time, 1)
-	for _, name := range names {
-		f.missing[name] = make(map[int]struct{}, len(f.sidecars))
+	f.left = 0
+	for _, service := range services {
+		waits := make(map[int]struct{}, len(f.sidecars))
 		for i := range f.sidecars {
-			f.missing[name][i] = struct{}{}
+			if parts, is := f.plane.(partsPlane); !is || parts.reaches(i, service) {
+				waits[i] = struct{}{}
+			}
 		}
+		f.missing[f.plane.clusterName(service)] = waits
+		f.left += len(waits)
 	}
-	f.left = len(names) * len(f.sidecars)
 	return f.done
 }
 
@@ -165,7 +169,11 @@ func (f *fleet) record(i int, r response) {
 	if f.last = now; f.heard != nil {
 		f.heard[i] = struct{}{}
 	}
-	if r.typeURL != endpointType {
+	awaited := endpointType
+	if parts, is := f.plane.(partsPlane); is {
+		awaited = parts.resourceType()
+	}
+	if r.typeURL != awaited {
 		return
 	}
 	for _, name := range r.names {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	l7mpapi "anymesh.dev/anymesh/api/l7mp/v1"
 	"anymesh.dev/anymesh/internal/dialect/osm"
 )
 
@@ -68,6 +69,7 @@ func startCluster(ctx context.Context, bin string) (*cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, api.AddToScheme, apiextensionsv1.AddToScheme, osm.Dialect{}.AddToScheme,
+		l7mpapi.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -102,6 +104,9 @@ func (c *cluster) createObjects(ctx context.Context, s size) error {
 		return err
 	}
 	newPod := pod
+	if s.l7mp {
+		newPod = withProxy
+	}
 	if s.members {
 		newPod = member
 		if err := each(ctx, s.workloads, func(ctx context.Context, i int) error {

@@ -31,6 +31,8 @@ type size struct {
 	group bool
 	// members are objects of Open Service Mesh in place of those of App Mesh: every pod reaches every Service.
 	members bool
+	// l7mp are objects of l7mp in place of those of App Mesh: a VirtualService, a Route and a Target for each service.
+	l7mp bool
 	// reached adds a service, which all workloads reach, to each workload that a change creates.
 	reached bool
 	// clients is the number of sidecars.
@@ -58,6 +60,7 @@ func main() {
 	flag.BoolVar(&s.reached, "reached", false, "all others reach the workloads that -change workloads creates; needs -group")
 	flag.BoolVar(&s.members, "members", false,
 		"use objects of Open Service Mesh in permissive mode, in which every pod reaches every service")
+	flag.BoolVar(&s.l7mp, "l7mp", false, "use objects of l7mp and its proxies; each service has three, and one workload")
 	flag.IntVar(&s.clients, "clients", 200, "number of clients")
 	flag.BoolVar(&s.agents, "agents", true, "connect an agent for each sidecar, which receives the host names")
 	flag.IntVar(&s.changes, "changes", 1000, "number of changes, first sequential, then concurrent")
@@ -104,10 +107,13 @@ func run(bin, peer string, s size, churn time.Duration, kind, scale, plot string
 
 // plane returns the Anymesh control plane with its objects, for a kind of change.
 func (s size) plane(kind string) changePlane {
-	if s.members {
-		return members{anymesh{kind}}
+	switch {
+	case s.members:
+		return members{anymesh{kind: kind}}
+	case s.l7mp:
+		return l7mp{anymesh{kind: kind, class: "native"}, s.workloads}
 	}
-	return anymesh{kind}
+	return anymesh{kind: kind}
 }
 
 // istiodDivisor is the divisor for the number of sequential changes of istiod, because each change takes longer.

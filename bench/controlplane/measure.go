@@ -169,7 +169,7 @@ func (m *bench) connect(ctx context.Context) (idle, cold float64, leave func(), 
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	synced := m.fleet.expect(m.clusters(m.plane))
+	synced := m.fleet.expect(m.first(m.services)...)
 	first, others := m.fleet.firstClients()
 	leaveFirst, leaveOthers := m.fleet.start(ctx, first), func() {}
 	leave = sync.OnceFunc(func() { leaveFirst(); leaveOthers() })
@@ -213,7 +213,7 @@ func (m *bench) sequential(ctx context.Context, r *result, changes int) error {
 	var times []float64
 	for i := range changes {
 		service := i * 7 % m.services
-		synced := m.fleet.expect([]string{m.plane.clusterName(service)})
+		synced := m.fleet.expect(service)
 		if err := m.plane.setReady(ctx, m.cluster, service, 0, i/m.services%2 == 1); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (m *bench) concurrent(ctx context.Context, r *result) error {
 		return err
 	}
 	n := min(m.changes, m.services)
-	synced, start := m.fleet.expect(m.clusters(m.plane)[:n]), time.Now()
+	synced, start := m.fleet.expect(m.first(n)...), time.Now()
 	err = each(ctx, n, func(ctx context.Context, i int) error { return m.plane.setReady(ctx, m.cluster, i, 1, false) })
 	if err != nil {
 		return err

@@ -24,16 +24,25 @@ type plane interface {
 	subscriptions(client, workload int) []*discoveryv3.DeltaDiscoveryRequest
 }
 
+// partsPlane is a control plane whose sidecars have only the services that they need, with endpoints in the resource of
+// the cluster.
+type partsPlane interface {
+	// reaches reports whether a client has a service.
+	reaches(client, service int) bool
+	// resourceType is the type of the resources.
+	resourceType() string
+}
+
 // agentPlane is a control plane whose agents have a stream of their own. Istio's agents use the one of the sidecar.
 type agentPlane interface {
 	agentSubscriptions() []*discoveryv3.DeltaDiscoveryRequest
 }
 
-// clusters returns the cluster names of all services.
-func (s size) clusters(p plane) []string {
-	names := make([]string, s.services)
-	for i := range names {
-		names[i] = p.clusterName(i)
+// first returns the numbers of the first services.
+func (size) first(n int) []int {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
 	}
-	return names
+	return numbers
 }
