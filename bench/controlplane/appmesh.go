@@ -89,9 +89,15 @@ func (c *cluster) setPodReady(ctx context.Context, name, address string, ready b
 // service creates the missing objects of a service.
 func (c *cluster) service(ctx context.Context, i int) error {
 	name := serviceName(i)
-	objects := []client.Object{node(name), virtualService(name)}
+	return c.createService(ctx, i, pod, node(name), virtualService(name))
+}
+
+// createService creates the missing ones of some objects, and of the two pods of a service, which are ready then.
+func (c *cluster) createService(
+	ctx context.Context, i int, newPod func(name, app string) *corev1.Pod, objects ...client.Object,
+) error {
 	for j := range 2 {
-		objects = append(objects, pod(endpointPod(i, j), name))
+		objects = append(objects, newPod(endpointPod(i, j), serviceName(i)))
 	}
 	for _, o := range objects {
 		if err := c.create(ctx, o); err != nil {

@@ -62,20 +62,7 @@ func (p l7mp) service(c *cluster) func(context.Context, int) error {
 				Spec: &spec, Endpoints: []api.Endpoint{{Selector: selects(name)}},
 			}}},
 		}
-		for j := range 2 {
-			objects = append(objects, pod(endpointPod(i, j), name))
-		}
-		for _, o := range objects {
-			if err := c.create(ctx, o); err != nil {
-				return err
-			}
-		}
-		for j := range 2 {
-			if err := c.setReady(ctx, i, j, true); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.createService(ctx, i, pod, objects...)
 	}
 }
 

@@ -83,21 +83,7 @@ func anyRequest() *specs.HTTPRouteGroup {
 // memberService creates a Service with its ServiceAccount and two pods.
 func (c *cluster) memberService(ctx context.Context, i int) error {
 	name := serviceName(i)
-	objects := []client.Object{&corev1.ServiceAccount{ObjectMeta: meta(name)}, kubernetesService(name)}
-	for j := range 2 {
-		objects = append(objects, member(endpointPod(i, j), name))
-	}
-	for _, o := range objects {
-		if err := c.create(ctx, o); err != nil {
-			return err
-		}
-	}
-	for j := range 2 {
-		if err := c.setReady(ctx, i, j, true); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.createService(ctx, i, member, &corev1.ServiceAccount{ObjectMeta: meta(name)}, kubernetesService(name))
 }
 
 // member returns a pod with a sidecar, and the ServiceAccount of its workload.
