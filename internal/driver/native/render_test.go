@@ -52,6 +52,9 @@ func TestRender(t *testing.T) {
 				Port: 9000, Protocol: model.UDP, Router: "u", Peer: netip.MustParseAddrPort("192.0.2.1:4000"),
 			}},
 			{Listener: model.Listener{Protocol: model.Unix, Socket: "/run/a.sock", Router: "x"}},
+			{Listener: model.Listener{
+				Port: 9001, Protocol: model.JSONSocket, Transport: model.UDP, Router: "j", TrackSessions: 600e9, EndSessions: true,
+			}},
 		},
 	}
 	resources, findings := Driver{}.Render(v)
@@ -62,7 +65,7 @@ func TestRender(t *testing.T) {
 	for _, r := range resources {
 		names = append(names, r.Name)
 	}
-	want := []string{"stats", "listener/http:8080", "listener/udp:9000", "listener/unix:/run/a.sock"}
+	want := []string{"stats", "listener/http:8080", "listener/udp:9000", "listener/unix:/run/a.sock", "listener/jsonsocket:9001"}
 	if !reflect.DeepEqual(names, want) {
 		t.Fatalf("got resources %v", names)
 	}
@@ -89,6 +92,11 @@ func TestRender(t *testing.T) {
 	}
 	if c := decode(t, resources[2]).Listeners[0].Spec.Connect; c.Address != "192.0.2.1" || c.Port != 4000 {
 		t.Errorf("got peer %+v", c)
+	}
+	l := decode(t, resources[4]).Listeners[0]
+	if !l.Options.RemoveOrphanSessions || l.Options.Track != 600 || l.Spec.Protocol != config.JSONSocket ||
+		l.Spec.Transport.Protocol != config.UDP || l.Spec.Transport.Port != 9001 {
+		t.Errorf("got %s", resources[4].Body)
 	}
 }
 
