@@ -74,6 +74,9 @@ func (p *parser) cluster(of *api.Cluster, link, group, path string,
 		if len(of.Endpoints) > 0 {
 			p.report(path+".endpoints", model.CodeInvalidField, "has no effect: the proxy itself serves the protocol")
 		}
+		if of.LoadBalancer != nil {
+			p.report(path+".loadbalancer", model.CodeInvalidField, "has no effect: the proxy itself serves the protocol")
+		}
 		return out, nil
 	}
 	selections := p.endpoints(out, of.Endpoints, group, path)

@@ -30,6 +30,7 @@ func TestInvalidRoutes(t *testing.T) {
 		{`{destination: {spec: {HTTP: {port: 1}}, endpoints: [{spec: {address: 192.0.2.1}}]}}`, "destination", "conversion", false},
 		{`{destination: {spec: {Echo: {}}}}`, "", "", true},
 		{`{destination: {spec: {Echo: {}}, endpoints: [{spec: {address: 192.0.2.1}}]}}`, "destination.endpoints", "the proxy itself", true},
+		{`{destination: {spec: {Echo: {}}, loadbalancer: {policy: RoundRobin}}}`, "destination.loadbalancer", "the proxy itself", true},
 		{`{destination: {spec: {Sync: {query: /labels/call}}}}`, "", "", true},
 		{`{destination: {spec: {Sync: {}}}}`, "destination.spec.Sync.query", "must be a pointer", false},
 		{`{destination: {spec: {Stdio: {}}}}`, "destination.spec.Stdio", "no terminal", false},
