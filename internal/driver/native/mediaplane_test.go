@@ -85,8 +85,8 @@ spec:
     options: {track: 600, removeOrphanSessions: true}
 `
 
-// The legs of a call meet at a worker, by objects of l7mp and packets of two proxies. When the VirtualService of a leg is
-// deleted, the other one goes on, and meets a third.
+// The legs of a call meet at a worker, by objects of l7mp and packets of two proxies. When the VirtualService of a leg
+// is deleted, the other one goes on, and meets a third.
 func TestLegsOfCallMeet(t *testing.T) {
 	ports := map[string]int{}
 	text := workers
