@@ -97,9 +97,10 @@ type run struct {
 	kinds     *kinds
 	informers *informers
 
-	mu          sync.Mutex
-	evaluation  int
-	expectation map[ObjectKey]expectation
+	expected *expectations
+
+	mu         sync.Mutex
+	evaluation int
 }
 
 // Run runs the controller until the context ends. It waits for the kinds of the owners. Calls must not overlap.
@@ -110,7 +111,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Controller: c, ctx: ctx, index: newIndex(), expectation: map[ObjectKey]expectation{}}
+	r := &run{Controller: c, ctx: ctx, index: newIndex(), expected: newExpectations()}
 	r.kinds = newKinds(mapper, c.Log, r.kindChanged)
 	r.informers = &informers{
 		ctx: ctx, client: c.client, log: c.Log, gauge: c.informerCount, changed: r.objectChanged, synced: r.kindSynced,
@@ -187,7 +188,7 @@ func (r *run) objectChanged(kind schema.GroupVersionKind, before, after *unstruc
 	if current == nil {
 		return
 	}
-	awaited := r.observed(current, after == nil)
+	awaited := r.expected.observe(current, after == nil)
 	if !awaited && sameContent(before, after) {
 		return
 	}

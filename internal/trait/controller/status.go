@@ -43,15 +43,19 @@ func (r *run) writeStatus(ctx context.Context, owner *unstructured.Unstructured,
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
-	if r.expects(KeyOf(owner), string(content)) {
+	if r.expected.has(KeyOf(owner), string(content), r.Now()) {
 		return nil
 	}
 	r.statusWrites.Inc()
+	r.expected.begin(KeyOf(owner), string(content), r.Now())
 	resource := r.resource(m, owner.GetNamespace())
 	written, err := resource.ApplyStatus(ctx, owner.GetName(), want,
 		metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil && strings.Contains(err.Error(), "field not declared in schema") {
 		written, err = patchStatus(ctx, resource, owner, want)
+	}
+	if err != nil {
+		r.expected.cancel(KeyOf(owner))
 	}
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -59,10 +63,7 @@ func (r *run) writeStatus(ctx context.Context, owner *unstructured.Unstructured,
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
-	r.expect(KeyOf(owner), written.GetResourceVersion(), string(content))
-	if current := r.ownerOf(KeyOf(owner)); current != nil {
-		r.observed(current, false) // its event may have come before the answer
-	}
+	r.expected.written(KeyOf(owner), written.GetResourceVersion())
 	r.report(owner, before, s.Conditions)
 	return nil
 }

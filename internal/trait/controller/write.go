@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 
 	"anymesh.dev/anymesh/internal/trait/provider"
@@ -20,44 +19,6 @@ import (
 
 // awaitsEvent means that an object was written whose event evaluates the owner again.
 const awaitsEvent = time.Duration(-1)
-
-// expectationLimit bounds the wait for the event of a write.
-const expectationLimit = 30 * time.Second
-
-// expectation is a write whose event the informer has not seen.
-type expectation struct {
-	version, content string
-	until            time.Time
-}
-
-// observed forgets the expectation of an object that the informer has as it was written. It reports whether there was
-// one.
-func (r *run) observed(o *unstructured.Unstructured, isDeleted bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, ok := r.expectation[KeyOf(o)]
-	if !ok {
-		return false
-	}
-	if order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), e.version); err != nil || order >= 0 ||
-		isDeleted {
-		delete(r.expectation, KeyOf(o))
-	}
-	return true
-}
-
-func (r *run) expects(key ObjectKey, content string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, ok := r.expectation[key]
-	return ok && e.content == content && r.Now().Before(e.until)
-}
-
-func (r *run) expect(key ObjectKey, version, content string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expectation[key] = expectation{version, content, r.Now().Add(expectationLimit)}
-}
 
 // write writes the objects of a plan that differ from the cluster, and then deletes those that it does not have. The
 // duration is awaitsEvent, or the time after which to evaluate the owner again though nothing changed; 0 means never.
@@ -150,7 +111,7 @@ func (r *run) apply(ctx context.Context, owner, o *unstructured.Unstructured, re
 	if err != nil {
 		return now, false, err
 	}
-	if r.expects(KeyOf(o), string(content)) {
+	if r.expected.has(KeyOf(o), string(content), r.Now()) {
 		return now, true, nil
 	}
 	former := now != nil && hasManager(now, string(owner.GetUID()))
@@ -158,21 +119,21 @@ func (r *run) apply(ctx context.Context, owner, o *unstructured.Unstructured, re
 		return now, false, nil
 	}
 	r.writes.Inc()
+	r.expected.begin(KeyOf(o), string(content), r.Now())
 	written, err := r.resource(m, o.GetNamespace()).Apply(ctx, o.GetName(), o,
 		metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err == nil && former {
 		written, err = r.releaseFormer(ctx, m, owner, written)
 	}
 	if err != nil {
+		r.expected.cancel(KeyOf(o))
 		return now, false, err
 	}
 	if now != nil && now.GetResourceVersion() == written.GetResourceVersion() {
+		r.expected.cancel(KeyOf(o))
 		return written, false, nil
 	}
-	r.expect(KeyOf(o), written.GetResourceVersion(), string(content))
-	if current := read.Get(o.GroupVersionKind(), o.GetNamespace(), o.GetName()); current != nil {
-		r.observed(current, false) // its event may have come before the answer
-	}
+	r.expected.written(KeyOf(o), written.GetResourceVersion())
 	return written, true, nil
 }
 
