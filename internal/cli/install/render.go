@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
@@ -158,8 +159,8 @@ func renderTexts(o Options) (map[string]string, error) {
 	return texts, nil
 }
 
-// load returns the chart and the values of its templates.
-func load(o Options) (*chart.Chart, common.Values, error) {
+// chartFiles returns the files of the chart with all dialects. It decodes the definitions of their kinds once.
+var chartFiles = sync.OnceValues(func() ([]*archive.BufferedFile, error) {
 	var files []*archive.BufferedFile
 	err := fs.WalkDir(charts.Anymesh, "anymesh", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -173,6 +174,12 @@ func load(o Options) (*chart.Chart, common.Values, error) {
 		files = append(files, &archive.BufferedFile{Name: trimmed(file), Data: content})
 		return err
 	})
+	return files, err
+})
+
+// load returns the chart and the values of its templates.
+func load(o Options) (*chart.Chart, common.Values, error) {
+	files, err := chartFiles()
 	if err != nil {
 		return nil, nil, fmt.Errorf("chart: %w", err)
 	}
