@@ -126,17 +126,19 @@ func (k *kubeAPI) pathOf(t *testing.T, o client.Object) (string, *unstructured.U
 		t.Fatal(err)
 	}
 	u.SetGroupVersionKind(gvk)
-	for group, list := range kinds {
-		for entry := range strings.FieldsSeq(list) {
-			resource, kind, _ := strings.Cut(entry, ":")
-			if kind != gvk.Kind {
-				continue
-			}
-			if plain, namespaced := strings.CutSuffix(resource, "*"); namespaced {
-				return group + "/namespaces/" + o.GetNamespace() + "/" + plain + "/" + o.GetName(), u
-			}
-			return group + "/" + resource + "/" + o.GetName(), u
+	group := "/apis/" + gvk.GroupVersion().String()
+	if gvk.Group == "" {
+		group = "/api/" + gvk.Version
+	}
+	for entry := range strings.FieldsSeq(kinds[group]) {
+		resource, kind, _ := strings.Cut(entry, ":")
+		if kind != gvk.Kind {
+			continue
 		}
+		if plain, namespaced := strings.CutSuffix(resource, "*"); namespaced {
+			return group + "/namespaces/" + o.GetNamespace() + "/" + plain + "/" + o.GetName(), u
+		}
+		return group + "/" + resource + "/" + o.GetName(), u
 	}
 	t.Fatalf("unknown kind %s", gvk)
 	return "", nil
