@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,6 +157,9 @@ func printIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now tim
 		}
 		roots := terminal.Table{Headings: []string{"ROOT", "EXPIRES", "FINGERPRINT (SHA-256)", "SUBJECT"}}
 		for _, r := range one.Roots {
+			if r.Name != "" {
+				r.Subject += " (" + r.Name + ")"
+			}
 			roots.Row(string(r.Role), r.NotAfter.UTC().Format(time.RFC3339), r.Fingerprint[:16], r.Subject)
 		}
 		if err := roots.Write(w, s); err != nil {
@@ -179,6 +183,10 @@ func describePhase(st identity.Status, now time.Time) string {
 	}
 	if st.Until == nil {
 		return string(st.Phase) // a phase of a newer control plane
+	}
+	named := func(r identity.Root) bool { return r.Name != "" }
+	if !now.Before(*st.Until) && slices.ContainsFunc(st.Roots, named) {
+		return what + ", until the roles of objects change"
 	}
 	return fmt.Sprintf("%s, until %s (%s)", what, st.Until.UTC().Format(time.RFC3339),
 		max(st.Until.Sub(now), 0).Round(time.Second))

@@ -22,6 +22,7 @@ func TestIdentityStatusOutput(t *testing.T) {
 			root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123"),
 		},
 	}
+	st.Roots[1].Name = "Root a/one"
 	var out bytes.Buffer
 	if err := printIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
 		t.Fatal(err)
@@ -33,7 +34,7 @@ rotation              Retiring: the new root signs, the old root is still truste
 last error            Secret a/b: x; the last valid CA stays in use
 ROOT      EXPIRES               FINGERPRINT (SHA-256)  SUBJECT
 signing   2027-01-02T04:00:00Z  0123456789abcdef       CN=root
-previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
+previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root (Root a/one)
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -42,7 +43,10 @@ previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
 		"Publishing: sidecars receive the new root, the old root signs, until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until},
 		"Steady: the next rotation starts automatically at 2026-11-22T18:00:00Z":                              {Phase: identity.Steady, Managed: true, RotateAt: &until},
 		"none: the CA is not managed by Anymesh":                                                              {Phase: identity.Steady},
-		"Cooling":                                                                                             {Phase: "Cooling", Managed: true},
+		"Retiring: the new root signs, the old root is still trusted, until the roles of objects change": {
+			Phase: identity.Retiring, Managed: true, Until: &now, Roots: st.Roots,
+		},
+		"Cooling": {Phase: "Cooling", Managed: true},
 	} {
 		t.Run(string(st.Phase), func(t *testing.T) {
 			if got := describePhase(st, now); got != want {

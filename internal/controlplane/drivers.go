@@ -76,10 +76,10 @@ func (cp *controlPlane) deliverers() delivery.Drivers {
 	return out
 }
 
-// runtimeFindings returns the findings that do not follow from the objects alone, in canonical order: of sidecars, and
-// of objects that wait for their members.
+// runtimeFindings returns the findings that do not follow from the objects alone, in canonical order: of sidecars,
+// of objects that wait for their members, and of roots that the control plane does not rotate.
 func (cp *controlPlane) runtimeFindings() []model.Finding {
-	return model.SortFindings(slices.Concat(cp.deliverers().Findings(), cp.finalizers.Findings()))
+	return model.SortFindings(slices.Concat(cp.deliverers().Findings(), cp.finalizers.Findings(), cp.rootFindings()))
 }
 
 // startDriver starts a driver, and creates an xDS server for it if the driver sets a renderer.

@@ -1,11 +1,16 @@
 package controlplane
 
 import (
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -22,6 +27,53 @@ func (c Config) caStoreOptions(metrics prometheus.Registerer) identity.CAStoreOp
 		RootLifetime: c.RootLifetime,
 		Registerer:   metrics, Logger: c.Log,
 	}
+}
+
+// certificateLifetime returns the lifetime of the certificates of pods in a namespace; 0 means CertificateLifetime. The
+// rotation of the root takes it into account.
+func (cp *controlPlane) certificateLifetime(namespace string) time.Duration {
+	lifetime := cp.admission.certificateLifetime(namespace)
+	cp.caStore.WillIssue(lifetime)
+	return lifetime
+}
+
+// roots returns the roots that objects plan.
+func (cp *controlPlane) roots() []dialect.Root {
+	var out []dialect.Root
+	for _, d := range dialect.Implementing[dialect.Roots](cp.dialects) {
+		var objects []client.Object
+		for _, kind := range d.RootReads() {
+			objects = append(objects, cp.engine.ObjectsOf(kind)...)
+		}
+		out = append(out, d.Roots(objects)...)
+	}
+	return out
+}
+
+// rootPlan returns the plan of objects for the roots.
+func (cp *controlPlane) rootPlan() identity.Plan {
+	plan := identity.Plan{Unknown: !cp.engine.Ready()}
+	for _, root := range cp.roots() {
+		if name := root.Origin.Object().String(); root.Active && plan.Active == "" {
+			plan.Active = name
+		} else {
+			plan.Passive = append(plan.Passive, name)
+		}
+	}
+	return plan
+}
+
+// rootFindings returns a finding for each object that plans a root if the CA is that of a user.
+func (cp *controlPlane) rootFindings() []model.Finding {
+	if cp.caStore.Status().Managed {
+		return nil
+	}
+	var out []model.Finding
+	for _, root := range cp.roots() {
+		out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect, fmt.Sprintf(
+			"has no effect: the CA in Secret %s/%s is not managed by Anymesh", cp.Namespace, identity.CASecret)))
+	}
+	return out
 }
 
 // dumpIdentity writes the roots and the state of their rotation, without keys.

@@ -147,7 +147,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	err = cp.progress.retry(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
 		metrics := prometheus.NewRegistry() // of this attempt
 		options := cp.caStoreOptions(metrics)
-		options.Recorder = recorder
+		options.Recorder, options.Plan = recorder, cp.rootPlan
 		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube.core, options); err != nil {
 			return classifyError(err)
 		}

@@ -68,7 +68,7 @@ func (cp *controlPlane) httpServer(what string, handler http.Handler) (
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube.signing), identity.HandlerOptions{
-		Lifetime: cp.CertificateLifetime, LifetimeOf: cp.admission.certificateLifetime,
+		Lifetime: cp.CertificateLifetime, LifetimeOf: cp.certificateLifetime,
 		Registerer: cp.registry, Logger: cp.clientLog,
 	})
 	return cp.serve(ctx, "signing", cp.SigningAddress, cp.connections.limit("signing"), handler, cp.serving.TLSConfig())

@@ -33,6 +33,7 @@ var optional = map[string]reflect.Type{
 	"PodWorkloads":      reflect.TypeFor[dialect.PodWorkloads](),
 	"ReadinessGates":    reflect.TypeFor[dialect.ReadinessGates](),
 	"References":        reflect.TypeFor[dialect.References](),
+	"Roots":             reflect.TypeFor[dialect.Roots](),
 	"SidecarSettings":   reflect.TypeFor[dialect.SidecarSettings](),
 	"ShortNames":        reflect.TypeFor[dialect.ShortNames](),
 	"Statuses":          reflect.TypeFor[dialect.Statuses](),

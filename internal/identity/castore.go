@@ -30,6 +30,8 @@ type CAStoreOptions struct {
 	// PollInterval is the interval of looking whether a step of the rotation is due, and of reading the Secret again after
 	// an error. The default is 2 s.
 	PollInterval time.Duration
+	// Plan returns the plan of users for the roots. The default has none. Run calls it, and nothing before.
+	Plan func() Plan
 	// Registerer registers the metrics. The default registers none.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
@@ -67,6 +69,7 @@ type CAStore struct {
 	metrics *caStoreMetrics
 
 	current atomic.Pointer[CA]
+	longest atomic.Int64 // lifetime in the arguments of WillIssue
 
 	mu      sync.Mutex
 	secret  *corev1.Secret // last version read
@@ -171,6 +174,30 @@ func (k *CAStore) adopt(secret *corev1.Secret) error {
 // Current returns the current CA.
 func (k *CAStore) Current() *CA { return k.current.Load() }
 
+// WillIssue makes the phases of rotations long enough for certificates with a lifetime, before the first one is signed.
+// Those of CAStoreOptions.Lifetime need no call.
+func (k *CAStore) WillIssue(lifetime time.Duration) {
+	for {
+		known := k.longest.Load()
+		if int64(lifetime) <= known || k.longest.CompareAndSwap(known, int64(lifetime)) {
+			return
+		}
+	}
+}
+
+// dueSteps takes the steps of the rotation that are due now, without storing them.
+func (k *CAStore) dueSteps() (before Phase, after state, steps []string, err error) {
+	p := k.policy
+	p.leafTTL = max(p.leafTTL, time.Duration(k.longest.Load()))
+	if k.opts.Plan != nil {
+		p.plan = k.opts.Plan()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	after, steps, err = p.advance(k.state, k.now())
+	return k.state.phase(), after, steps, err
+}
+
 // Bundle returns the current trust bundle.
 func (k *CAStore) Bundle() *Bundle { return k.Current().Bundle() }
 
@@ -230,10 +257,7 @@ func (k *CAStore) logExternalChange(before state) {
 }
 
 func (k *CAStore) advance(ctx context.Context, secret *corev1.Secret) error {
-	k.mu.Lock()
-	before := k.state.phase()
-	next, steps, err := k.policy.advance(k.state, k.now())
-	k.mu.Unlock()
+	before, next, steps, err := k.dueSteps()
 	if err != nil {
 		return fmt.Errorf("rotation of the root: %w", err)
 	}

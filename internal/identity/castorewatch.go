@@ -119,10 +119,11 @@ func (k *CAStore) awaitWork(ctx context.Context, changes <-chan struct{}, ticks 
 // stepDue reports whether the rotation has a step to take, or the certificate that signs has expired.
 func (k *CAStore) stepDue() bool {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.state.managed && k.now().After(k.state.signer.cert.NotAfter) {
+	expired := k.state.managed && k.now().After(k.state.signer.cert.NotAfter)
+	k.mu.Unlock()
+	if expired {
 		return true
 	}
-	_, steps, err := k.policy.advance(k.state, k.now())
+	_, _, steps, err := k.dueSteps()
 	return err != nil || len(steps) > 0
 }

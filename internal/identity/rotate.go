@@ -40,12 +40,14 @@ type state struct {
 	maxLeafTTL      time.Duration       // longest lifetime of certificates that the signer has issued
 	rotateRequested bool                // a new root is requested
 	managed         bool                // Anymesh rotates the root
+	names           rootNames
 }
 
-// policy is the configuration of the operator.
+// policy is the configuration of the operator, with what objects of users plan.
 type policy struct {
 	trustDomain      string
 	rootTTL, leafTTL time.Duration // lifetimes
+	plan             Plan
 }
 
 func (s state) phase() Phase {
@@ -80,43 +82,74 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 		s.maxLeafTTL = p.leafTTL
 		did("certificate lifetime increased")
 	}
+	if now.Before(s.phaseEnd) || p.plan.Unknown {
+		return s, steps, nil
+	}
+	var err error
 	switch s.phase() {
 	case Steady:
-		if !s.rotateRequested && now.Before(s.rotateAt()) {
+		if s.names.signer == "" && p.plan.Active != "" {
+			s.names.signer = p.plan.Active
+			did("the root got the name " + p.plan.Active)
+		}
+		name, wanted := p.plan.next(s.names.signer)
+		if !wanted && !s.rotateRequested && now.Before(s.rotateAt()) {
 			return s, steps, nil
 		}
-		next, err := newRoot(p.trustDomain, p.rootTTL, now)
-		if err != nil {
+		if s, err = p.publish(s, name, now); err != nil {
 			return s, nil, err
 		}
-		s.next, s.rotateRequested = &next, false
-		s.bundle = s.bundle.Union(NewBundle(next.cert))
-		// Certificates do not outlive their root: near its end, workloads renew earlier.
-		s.phaseEnd = earlier(now.Add(phaseLength(s.maxLeafTTL)), nineTenths(now, s.signer.cert.NotAfter))
 		did("new root published")
 	case Publishing:
-		if now.Before(s.phaseEnd) {
+		switch p.plan.ofNext(s.names, now.Before(s.rotateAt())) {
+		case stays:
+			return s, steps, nil
+		case withdrawn:
+			s.bundle, s.next, s.names.next, s.phaseEnd = s.bundle.without(s.next.cert), nil, "", time.Time{}
+			did("new root withdrawn: it has not signed")
 			return s, steps, nil
 		}
-		cross, err := s.signer.crossSign(s.next.cert)
-		if err != nil {
+		if s, err = p.sign(s, now); err != nil {
 			return s, nil, err
 		}
-		s.crossCerts = slices.DeleteFunc(append([]*x509.Certificate{cross}, s.crossCerts...),
-			func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
-		s.crossCerts = s.crossCerts[:min(len(s.crossCerts), maxCrossCerts)]
-		s.phaseEnd = now.Add(phaseLength(s.maxLeafTTL))
-		s.previous, s.signer, s.next, s.maxLeafTTL = s.signer.cert, *s.next, nil, p.leafTTL
 		did("new root signs")
 	case Retiring:
-		if now.Before(s.phaseEnd) {
+		if p.plan.keeps(s.names) && now.Before(s.rotateAt()) {
 			return s, steps, nil
 		}
 		s.bundle = s.bundle.without(s.previous)
-		s.previous, s.phaseEnd = nil, time.Time{}
+		s.previous, s.names.previous, s.phaseEnd = nil, "", time.Time{}
 		did("old root removed from the trust bundle")
 	}
 	return s, steps, nil
+}
+
+// publish makes the next root, with a name, and adds it to the bundle.
+func (p policy) publish(s state, name string, now time.Time) (state, error) {
+	next, err := newRoot(p.trustDomain, p.rootTTL, now)
+	if err != nil {
+		return s, err
+	}
+	s.next, s.names.next, s.rotateRequested = &next, name, false
+	s.bundle = s.bundle.Union(NewBundle(next.cert))
+	// Certificates do not outlive their root: near its end, workloads renew earlier.
+	s.phaseEnd = earlier(now.Add(phaseLength(s.maxLeafTTL)), nineTenths(now, s.signer.cert.NotAfter))
+	return s, nil
+}
+
+// sign makes the next root the one that signs.
+func (p policy) sign(s state, now time.Time) (state, error) {
+	cross, err := s.signer.crossSign(s.next.cert)
+	if err != nil {
+		return s, err
+	}
+	s.crossCerts = slices.DeleteFunc(append([]*x509.Certificate{cross}, s.crossCerts...),
+		func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+	s.crossCerts = s.crossCerts[:min(len(s.crossCerts), maxCrossCerts)]
+	s.phaseEnd = now.Add(phaseLength(s.maxLeafTTL))
+	s.previous, s.signer, s.next, s.maxLeafTTL = s.signer.cert, *s.next, nil, p.leafTTL
+	s.names = rootNames{signer: s.names.next, previous: s.names.signer}
+	return s, nil
 }
 
 // newState creates the state of a new CA. It also replaces an expired one, whose certificates have all expired, too.

@@ -114,18 +114,34 @@ func isTrusted(leaf *x509.Certificate, roots *Bundle) error {
 	return err
 }
 
-// At any time, every pod and replica verify each other: through automatic and requested rotations, new pods, and
-// replicas that restart.
+// At any time, every pod and replica verify each other: through automatic and requested rotations, plans of users, new
+// pods, and replicas that restart.
 func TestRotationKeepsMutualTrust(t *testing.T) {
+	t.Run("by time", func(t *testing.T) { simulateRotations(t, []Plan{{}}) })
+	t.Run("by plans", func(t *testing.T) {
+		simulateRotations(t, []Plan{{}, {Active: "a"}, {Active: "b"}, {Active: "a", Passive: []string{"b"}},
+			{Active: "b", Passive: []string{"a"}}, {Passive: []string{"a", "c"}}, {Unknown: true}})
+	})
+}
+
+// simulateRotations gives each replica another one of the plans now and then.
+func simulateRotations(t *testing.T, plans []Plan) {
 	synctest.Test(t, func(t *testing.T) {
 		const lifetime, life = time.Hour, 12 * time.Hour
 		server := &fakeSecretAPI{}
 		m := &simMesh{lifetime: lifetime, random: rand.New(rand.NewPCG(1, 2)), verified: map[[2]any]bool{}}
 		var running sync.WaitGroup
 		stops := []func(){}
+		planOf := func() func() Plan {
+			seed := m.random.Uint64()
+			return func() Plan {
+				hours := uint64(time.Now().Unix() / 3600)
+				return plans[rand.New(rand.NewPCG(seed, hours)).IntN(len(plans))]
+			}
+		}
 		replica := func() (*CAStore, *ServingCertificate) {
 			k := server.open(t, CAStoreOptions{Lifetime: lifetime, RootLifetime: life, PollInterval: 20 * time.Second,
-				Logger: slog.New(slog.DiscardHandler)}, time.Now)
+				Logger: slog.New(slog.DiscardHandler), Plan: planOf()}, time.Now)
 			s, err := NewServingCertificate(k, []string{"anymesh.test"}, lifetime)
 			if err != nil {
 				t.Fatal(err)

@@ -25,6 +25,9 @@ const RotateAnnotation = "anymesh.dev/rotate"
 const (
 	phaseEndAnnotation   = "anymesh.dev/phase-until"
 	maxLeafTTLAnnotation = "anymesh.dev/longest-lifetime"
+	// names of the roots in a Plan
+	signerNameAnnotation, nextNameAnnotation = "anymesh.dev/root-name", "anymesh.dev/next-root-name"
+	previousNameAnnotation                   = "anymesh.dev/previous-root-name"
 
 	// generatedAnnotation is on a Secret of another program with a CA that Anymesh made, where Helm sets the label.
 	generatedAnnotation          = "anymesh.dev/generated"
@@ -71,6 +74,8 @@ func decodeStateData(s *corev1.Secret, trustDomain string, now func() time.Time)
 	out := state{
 		signer: root{cert: ca.cert, key: ca.key}, chain: ca.chain, bundle: ca.bundle, rotateRequested: asked,
 		managed: Managed(s) && bytes.Equal(ca.cert.RawIssuer, ca.cert.RawSubject),
+		names: rootNames{s.Annotations[signerNameAnnotation], s.Annotations[nextNameAnnotation],
+			s.Annotations[previousNameAnnotation]},
 	}
 	if out.next, err = decodeNext(s.Data[nextCertKey], s.Data[nextKeyKey]); err != nil {
 		return state{}, fmt.Errorf("data[%q]: %w", nextCertKey, err)
@@ -150,7 +155,8 @@ func (s state) encode(in *corev1.Secret) error {
 		data[previousKey] = encodeCertificates([]*x509.Certificate{s.previous})
 	}
 	notes := map[string]string{maxLeafTTLAnnotation: s.maxLeafTTL.String(), phaseEndAnnotation: "",
-		RotateAnnotation: ""}
+		RotateAnnotation: "", signerNameAnnotation: s.names.signer, nextNameAnnotation: s.names.next,
+		previousNameAnnotation: s.names.previous}
 	if !s.phaseEnd.IsZero() {
 		notes[phaseEndAnnotation] = s.phaseEnd.UTC().Format(time.RFC3339Nano)
 	}

@@ -43,6 +43,7 @@ var Roles = []Role{RoleSigning, RoleNext, RolePrevious, RoleTrusted}
 // Root is a root in the trust bundle.
 type Root struct {
 	Role        Role      `json:"role"`
+	Name        string    `json:"name,omitempty"` // in the plan
 	Subject     string    `json:"subject"`
 	Fingerprint string    `json:"fingerprint"` // SHA-256 of the certificate, hex
 	NotBefore   time.Time `json:"notBefore"`
@@ -67,7 +68,7 @@ func (k *CAStore) Status() Status {
 	for _, role := range Roles {
 		for _, c := range s.bundle.roots {
 			if s.role(c) == role {
-				out.Roots = append(out.Roots, Root{Role: role, Subject: c.Subject.String(),
+				out.Roots = append(out.Roots, Root{Role: role, Name: s.names.of(role), Subject: c.Subject.String(),
 					Fingerprint: fingerprint(c), NotBefore: c.NotBefore, NotAfter: c.NotAfter})
 			}
 		}

@@ -52,6 +52,7 @@ var (
 	_ dialect.Conversions     = Dialect{}
 	_ dialect.SidecarSettings = Dialect{}
 	_ dialect.References      = Dialect{}
+	_ dialect.Roots           = Dialect{}
 
 	_ dialect.OtherControllers = Dialect{}
 )

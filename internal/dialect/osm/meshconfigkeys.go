@@ -181,7 +181,7 @@ var featureKeys = []MeshConfigKey{
 	{Path: "featureFlags.enablePluginPolicy", severity: model.Warning, Effect: noPipy},
 	{
 		Path: "featureFlags.enableMeshRootCertificate", set: reads(func(m *meshSpec) *bool { return &m.rootCertificates }),
-		Effect: "objects of MeshRootCertificate have no effect, and a finding says so; `anymesh identity rotate` replaces the root",
+		Effect: "objects of MeshRootCertificate with the provider `tresor` rotate the root of Anymesh",
 	},
 }
 

@@ -30,7 +30,7 @@ type (
 type meshSpec struct {
 	// permissive lets every member call every member, egress passes traffic to destinations that are not members.
 	permissive, egress bool
-	// rootCertificates enables MeshRootCertificate, which has no effect.
+	// rootCertificates enables MeshRootCertificate.
 	rootCertificates bool
 	// accessControl enables AccessControl.
 	accessControl bool

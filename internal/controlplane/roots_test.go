@@ -1,0 +1,136 @@
+package controlplane
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	osmconfig "anymesh.dev/anymesh/api/osm/config/v1alpha2"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/model"
+)
+
+func enableRoots(t *testing.T, k *kubeAPI) {
+	t.Helper()
+	k.applyObject(t, &osmconfig.MeshConfig{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "osm-system", Name: "osm-mesh-config"},
+		Spec: osmconfig.MeshConfigSpec{"featureFlags": {
+			"enableMeshRootCertificate": apiextensionsv1.JSON{Raw: []byte("true")},
+		}},
+	})
+}
+
+func applyRoot(t *testing.T, k *kubeAPI, name, role string) {
+	t.Helper()
+	k.applyObject(t, &osmconfig.MeshRootCertificate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "osm-system", Name: name},
+		Spec: osmconfig.MeshRootCertificateSpec{
+			Role: role, Provider: map[string]apiextensionsv1.JSON{"tresor": {Raw: []byte("{}")}},
+		},
+	})
+}
+
+// MeshRootCertificates rotate the root: each change of a role is followed, after all workloads know the last step.
+func TestObjectsRotateTheRoot(t *testing.T) {
+	t.Parallel()
+	k := newPopulatedAPI(t)
+	enableRoots(t, k)
+	setRole := func(name, role string) { applyRoot(t, k, name, role) }
+	setRole("one", "active")
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplicaWith(t, "a", process.address, func(cp *controlPlane) { cp.CertificateLifetime = 2 * time.Second })
+	r.expectReady()
+	first := r.caStore.Status().Roots[0].Fingerprint
+	expect := func(phase identity.Phase, roots ...string) {
+		t.Helper()
+		var got []string
+		r.eventually(fmt.Sprintf("%s with %v", phase, roots), func() bool {
+			s := r.caStore.Status()
+			got = nil
+			for _, root := range s.Roots {
+				got = append(got, path.Base(root.Name))
+			}
+			return s.Phase == phase && slices.Equal(got, roots)
+		})
+	}
+	expect(identity.Steady, "one")
+	setRole("two", "passive")
+	expect(identity.Publishing, "one", "two")
+	if r.caStore.Status().Roots[0].Fingerprint != first {
+		t.Error("the active object has another root than the one in use")
+	}
+	second := r.caStore.Status().Roots[1].Fingerprint
+	setRole("one", "passive")
+	setRole("two", "active")
+	expect(identity.Retiring, "two", "one")
+	setRole("one", "inactive")
+	expect(identity.Steady, "two")
+	if r.caStore.Status().Roots[0].Fingerprint != second {
+		t.Error("the root that signs was not published before")
+	}
+}
+
+// A rotation waits for certificates that live for longer than configured.
+func TestRotationKnowsLongCertificates(t *testing.T) {
+	t.Parallel()
+	k := newPopulatedAPI(t)
+	k.applyObject(t, &osmconfig.MeshConfig{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "osm-system", Name: "osm-mesh-config"},
+		Spec: osmconfig.MeshConfigSpec{"certificate": {
+			"serviceCertValidityDuration": apiextensionsv1.JSON{Raw: []byte(`"48h"`)},
+		}},
+	})
+	k.applyObject(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "shop", Labels: map[string]string{"openservicemesh.io/monitored-by": "osm"},
+	}})
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplica(t, "a", process.address)
+	r.expectReady()
+	if got := r.certificateLifetime("shop"); got != 48*time.Hour {
+		t.Fatalf("certificates live for %s", got)
+	}
+	r.eventually("the lifetime is stored", func() bool {
+		secret := k.getObject(t, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "anymesh-system", Name: identity.CASecret},
+		})
+		return secret.GetAnnotations()["anymesh.dev/longest-lifetime"] == "48h0m0s"
+	})
+}
+
+// Objects have a finding if the root is that of a user, which the control plane does not rotate.
+func TestObjectsForTheRootOfAUser(t *testing.T) {
+	t.Parallel()
+	own, err := identity.NewCA("cluster.local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := own.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newPopulatedAPI(t)
+	k.applyObject(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "anymesh-system", Name: identity.CASecret},
+		Data:       map[string][]byte{corev1.TLSCertKey: own.CertificatePEM(), corev1.TLSPrivateKeyKey: key},
+	})
+	enableRoots(t, k)
+	applyRoot(t, k, "one", "active")
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplica(t, "a", process.address)
+	r.expectReady()
+	r.eventually("a finding", func() bool {
+		return slices.ContainsFunc(r.runtimeFindings(), func(f model.Finding) bool {
+			return f.Object.Name == "one" && strings.Contains(f.Text, "not managed")
+		})
+	})
+}

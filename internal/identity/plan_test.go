@@ -1,0 +1,141 @@
+package identity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// planned is a CA with two replicas, which follow a plan.
+type planned struct {
+	server *fakeSecretAPI
+	clock  *fakeClock
+	plan   Plan
+	a, b   *CAStore
+}
+
+func newPlanned(t *testing.T, opts CAStoreOptions) *planned {
+	p := &planned{server: &fakeSecretAPI{}, clock: newFakeClock()}
+	opts.Plan = func() Plan { return p.plan }
+	p.a, p.b = p.server.open(t, opts, p.clock.Now), p.server.open(t, opts, p.clock.Now)
+	syncAll(t, p.a, p.b)
+	return p
+}
+
+// follow sets the plan, and checks the names of the roots, which are in the order of Roles.
+func (p *planned) follow(t *testing.T, plan Plan, phase Phase, names ...string) {
+	t.Helper()
+	p.plan = plan
+	syncAll(t, p.a, p.b)
+	for _, k := range []*CAStore{p.a, p.b} {
+		var got []string
+		for _, r := range k.Status().Roots {
+			got = append(got, r.Name)
+		}
+		if k.Status().Phase != phase || !cmp.Equal(got, names) {
+			t.Fatalf("phase %s with the roots %q, want %s with %q", k.Status().Phase, got, phase, names)
+		}
+	}
+}
+
+func (p *planned) wait(t *testing.T) {
+	t.Helper()
+	p.clock.advance(phaseLength(time.Hour) + time.Second)
+	syncAll(t, p.a, p.b)
+}
+
+// Each step of a rotation waits for the roles and for the time after which all workloads know the last one.
+func TestPlannedRotation(t *testing.T) {
+	p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour})
+	one := p.a.Current().cert
+	p.follow(t, Plan{Active: "one"}, Steady, "one")
+	if !p.a.Current().cert.Equal(one) {
+		t.Fatal("the first active root is another one than that in use")
+	}
+	p.follow(t, Plan{Active: "one", Passive: []string{"two"}}, Publishing, "one", "two")
+	p.follow(t, Plan{Passive: []string{"one", "two"}}, Publishing, "one", "two")
+	p.follow(t, Plan{Active: "two", Passive: []string{"one"}}, Publishing, "one", "two")
+	if !p.a.Current().cert.Equal(one) {
+		t.Fatal("the new root signs before all workloads have it")
+	}
+	p.wait(t)
+	p.follow(t, p.plan, Retiring, "two", "one")
+	p.follow(t, Plan{Active: "two"}, Retiring, "two", "one")
+	p.follow(t, Plan{Active: "two", Passive: []string{"one"}}, Retiring, "two", "one")
+	p.wait(t)
+	p.wait(t)
+	p.follow(t, p.plan, Retiring, "two", "one")
+	p.follow(t, Plan{Active: "two"}, Steady, "two")
+	writes := p.server.writes
+	p.wait(t)
+	if p.server.writes != writes {
+		t.Error("the Secret was written without a step")
+	}
+}
+
+// The next root waits for its role, and goes again if the plan has it no longer.
+func TestWithdrawnRoot(t *testing.T) {
+	p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour})
+	both := Plan{Active: "one", Passive: []string{"two"}}
+	p.follow(t, Plan{Active: "one"}, Steady, "one")
+	p.follow(t, both, Publishing, "one", "two")
+	p.wait(t)
+	p.wait(t)
+	p.follow(t, both, Publishing, "one", "two")
+	p.follow(t, Plan{Active: "one", Passive: []string{"three"}}, Publishing, "one", "three")
+	p.follow(t, Plan{Unknown: true}, Publishing, "one", "three")
+	p.wait(t)
+	p.follow(t, Plan{Unknown: true}, Publishing, "one", "three")
+	p.follow(t, Plan{}, Steady, "one")
+}
+
+// A root that becomes active at once is published first, and one whose role is given back comes back as a new one.
+func TestJumpsOfRoles(t *testing.T) {
+	p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour})
+	p.follow(t, Plan{Active: "one"}, Steady, "one")
+	p.follow(t, Plan{Active: "two"}, Publishing, "one", "two")
+	p.wait(t)
+	p.follow(t, p.plan, Retiring, "two", "one")
+	p.follow(t, Plan{Active: "one", Passive: []string{"two"}}, Retiring, "two", "one")
+	p.wait(t)
+	p.follow(t, p.plan, Publishing, "two", "one")
+	p.wait(t)
+	p.follow(t, p.plan, Retiring, "one", "two")
+}
+
+// A plan that waits does not wait until the root that signs expires; a root that is active for long is renewed.
+func TestPlanBeforeExpiry(t *testing.T) {
+	for _, plan := range []Plan{{Active: "one"}, {Active: "one", Passive: []string{"two"}}} {
+		p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour, RootLifetime: 100 * time.Hour})
+		p.plan = plan
+		for range 600 {
+			p.clock.advance(time.Hour)
+			syncAll(t, p.a, p.b)
+			if left := p.a.Current().cert.NotAfter.Sub(p.clock.Now()); left < 10*time.Hour {
+				t.Fatalf("%v: the root expires in %s", plan, left)
+			}
+		}
+	}
+}
+
+// Certificates that live for longer than configured make the phases longer.
+func TestPhasesOfLongCertificates(t *testing.T) {
+	p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour})
+	p.a.WillIssue(10 * time.Hour)
+	p.a.WillIssue(2 * time.Hour)
+	syncAll(t, p.a, p.b)
+	p.server.requestRotation()
+	syncAll(t, p.b, p.a)
+	p.clock.advance(phaseLength(10*time.Hour) - time.Second)
+	syncAll(t, p.b, p.a)
+	checkStatus(t, p.b, Publishing, RoleSigning, RoleNext)
+	p.clock.advance(2 * time.Second)
+	syncAll(t, p.b, p.a)
+	p.clock.advance(phaseLength(10*time.Hour) - 2*time.Second)
+	syncAll(t, p.b, p.a)
+	checkStatus(t, p.b, Retiring, RoleSigning, RolePrevious)
+	p.clock.advance(2 * time.Second)
+	syncAll(t, p.b, p.a)
+	checkStatus(t, p.b, Steady, RoleSigning)
+}
