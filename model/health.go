@@ -49,7 +49,8 @@ type State struct {
 	// Unhealthy are the destinations without a healthy endpoint, and Empty those without any endpoint that is ready.
 	Unhealthy []string `json:"unhealthy,omitempty"`
 	Empty     []string `json:"empty,omitempty"`
-	// Open is the number of requests on the listener without a complete response, or of connections for streams.
+	// Open is the number of requests on the listener, or to each destination, without a complete response, or of
+	// connections for streams.
 	Open uint32 `json:"open,omitempty"`
 	// Exhausted is true if the listener has accepted as many requests as its rate limits allow.
 	Exhausted bool `json:"exhausted,omitempty"`

@@ -244,6 +244,7 @@ func (v *View) route(d Decision, host string, routes []Route, p Protocol) Decisi
 		if !d.Pod.IsValid() {
 			v.applyHealth(&d)
 		}
+		v.applyLimits(&d)
 		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 		return d
 	}

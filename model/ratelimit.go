@@ -55,6 +55,33 @@ type ConnectionLimits struct {
 	Origin         Origin   `json:"origin,omitzero"`
 }
 
+// overflows reports whether another request to a destination with this protocol is refused when others are open.
+func (c *ConnectionLimits) overflows(p Protocol, open uint32) bool {
+	if c == nil {
+		return false
+	}
+	b := CircuitBreaker{MaxConnections: c.MaxConnections, MaxPending: c.MaxPending, MaxRequests: c.MaxRequests}
+	if !p.Requests() {
+		b.MaxPending = 0 // streams do not wait
+	}
+	return b.overflows(p, open)
+}
+
+// applyLimits refuses a request that exceeds the limits of all targets.
+func (v *View) applyLimits(d *Decision) {
+	open := d.Request.State.Open
+	if open == 0 || d.Outcome != Forwarded {
+		return
+	}
+	for _, t := range d.Targets {
+		if to, ok := v.Destination(t.Destination); !ok || !to.Limits.overflows(to.Protocol, open) {
+			return
+		}
+	}
+	d.step(d.Targets[0].Origin, "limits of the destination do not allow more than %d at the same time", open)
+	d.Outcome = Overflow
+}
+
 // String describes the limits.
 func (c *ConnectionLimits) String() string {
 	var out []string

@@ -25,8 +25,8 @@
 // Secrets that are not of the mesh are served on the socket /mnt/agent.sock, without those that end with /unknown.
 //
 // "from front unhealthy color-red_ns_http_8080" is a request while the endpoints of a destination fail its health check;
-// they fail it for all requests of the workload. "into front open 2" is a request while two others on the same port
-// have no response yet. "into front exhausted" is a request after those that the rate limits allow: the lines before it.
+// they fail it for all requests of the workload. "into front open 2" and "from front open 2" are requests while two others
+// on the same port have no response yet. "into front exhausted" is a request after those that the rate limits allow: the lines before it.
 //
 // In place of GET there may be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host
 // of the URL; a header "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the

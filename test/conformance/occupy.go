@@ -56,7 +56,7 @@ func (p *pod) occupy(ctx context.Context, l Line, mayWait bool) (release func(),
 	return release, nil
 }
 
-// awaitOpen waits until the cluster of the application has n requests, or n connections for streams.
+// awaitOpen waits until the clusters of the application and of destinations have n requests, or n connections for streams.
 func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, occupyTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 
 // openRequests reads the number of open requests of a line's port from the metrics of Envoy.
 func openRequests(ctx context.Context, l Line) (int, error) {
-	const metrics = "http://127.0.0.1:9901/stats?filter=^cluster.cds_ingress_"
+	const metrics = "http://127.0.0.1:9901/stats?filter=^cluster.cds_(in|e)gress_"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics, nil)
 	if err != nil {
 		return 0, err
