@@ -30,7 +30,8 @@ const (
 	// healthy; a stream without requests is reset.
 	Unavailable Outcome = "Unavailable"
 	// Overflow means that the response has status 503, because the circuit breaker of the listener is open, or
-	// because the limits of all targets are reached; a stream without requests is reset. Clients do not retry such a response.
+	// because the limits of all targets are reached; a stream without requests is reset. Clients do not retry such a
+	// response.
 	Overflow Outcome = "Overflow"
 	// RateLimited means that the response has Decision.StatusCode, because a rate limit of the listener is exhausted.
 	RateLimited Outcome = "RateLimited"

@@ -56,7 +56,8 @@ func (p *pod) occupy(ctx context.Context, l Line, mayWait bool) (release func(),
 	return release, nil
 }
 
-// awaitOpen waits until the clusters of the application and of destinations have n requests, or n connections for streams.
+// awaitOpen waits until the clusters of the application and of destinations have n requests, or n connections for
+// streams.
 func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, occupyTimeout)
 	defer cancel()
