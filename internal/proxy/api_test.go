@@ -1,8 +1,12 @@
 package proxy_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -216,5 +220,29 @@ func TestAPIStrictMode(t *testing.T) {
 	status, answer := c.call("POST", "routes", `route: {name: x}`)
 	if status != 422 || !strings.Contains(answer, "Unprocessable Entity: Input JSON schema validation failed") {
 		t.Errorf("got %d %s", status, answer)
+	}
+}
+
+// A body that comes after the head of its request changes nothing of the head.
+func TestAPIBodyComesLater(t *testing.T) {
+	c, err := net.Dial("tcp", start(t, apiConfig, "API")["API"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	body := `{"route":{"name":"r","destination":"` + strings.Repeat("x", 500) + `"}}`
+	_, _ = fmt.Fprintf(c, "POST /api/v1/routes HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/json\r\n"+
+		"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
+	answers := bufio.NewReader(c)
+	for _, want := range []int{http.StatusContinue, http.StatusOK} {
+		answer, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := io.ReadAll(answer.Body); answer.StatusCode != want {
+			t.Fatalf("got %d %s, want %d", answer.StatusCode, text, want)
+		}
+		_, _ = io.WriteString(c, body)
+		body = ""
 	}
 }

@@ -21,11 +21,6 @@ const maxInternal = 64 << 20
 // serveInternal answers a request to the API or to the metrics.
 func (p *Proxy) serveInternal(x *httpforward.Exchange, c *cluster.Cluster) {
 	head := x.Request()
-	body, err := io.ReadAll(io.LimitReader(x, maxInternal+1))
-	if err != nil || len(body) > maxInternal {
-		x.Fail(http.StatusRequestEntityTooLarge, "the body is longer than 64 MiB, or not complete")
-		return
-	}
 	u, err := url.ParseRequestURI(string(head.Target))
 	if err != nil {
 		x.Fail(http.StatusBadRequest, err.Error())
@@ -33,13 +28,19 @@ func (p *Proxy) serveInternal(x *httpforward.Exchange, c *cluster.Cluster) {
 	}
 	r := &http.Request{
 		Method: string(head.Method), URL: u, Host: string(head.Host), Header: http.Header{},
-		RemoteAddr: x.RemoteAddr().String(), Body: io.NopCloser(bytes.NewReader(body)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: head.Minor,
-		ContentLength: int64(len(body)),
+		RemoteAddr: x.RemoteAddr().String(),
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: head.Minor,
 	}
 	for _, f := range head.Fields {
 		r.Header.Add(string(f.Name), string(f.Value))
 	}
+	// The head is in the buffer that the body is read into: it is used before.
+	body, err := io.ReadAll(io.LimitReader(x, maxInternal+1))
+	if err != nil || len(body) > maxInternal {
+		x.Fail(http.StatusRequestEntityTooLarge, "the body is longer than 64 MiB, or not complete")
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	w := &recorder{head: http.Header{}, status: http.StatusOK}
 	switch {
 	case c.Spec.Protocol == config.Prometheus:
