@@ -257,6 +257,8 @@ type Endpoint struct {
 	// Weight is the relative weight of this endpoint, from 1; 0 means 1.
 	Weight   uint32   `json:"weight,omitempty"`
 	Locality Locality `json:"locality,omitzero"`
+	// SidecarClass is the driver of a pod with a proxy but no agent: the driver connects to the proxy. Empty for others.
+	SidecarClass string `json:"sidecarClass,omitempty"`
 }
 
 // Instance is a running instance of a workload, usually a pod.

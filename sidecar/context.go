@@ -179,6 +179,12 @@ type ControllerContext struct {
 	// the class, and push changes over xDS. If a driver does not call it in Start, the driver may listen on the port
 	// itself, with CertManager.
 	Deliver func(Renderer)
+	// Lead sets a function that the control plane runs while it is the leader, until the context ends. It is for drivers
+	// that connect to proxies without an agent. Nil if there are no such pods of the driver: see Catalog.WithoutAgent.
+	Lead func(func(context.Context))
+	// Report replaces the findings about one subject, for example a proxy without an agent. Without findings, those
+	// before are removed.
+	Report func(subject string, findings []model.Finding)
 	// DebugHandlers are served by the debug server, with its authorization. Start adds handlers. Two drivers with the
 	// same path are an error. "anymesh proxy config" requests /debug/<class>?mesh=M&workload=W, which returns the
 	// rendered resources unless Start adds a handler.
@@ -221,6 +227,9 @@ type Catalog interface {
 	// Workloads lists the workloads that have sidecars of the driver, in order. For the default driver, these are all
 	// workloads.
 	Workloads() []model.Key
+	// WithoutAgent lists the pods of a workload whose proxy is for this driver and has no agent: it gets configuration
+	// only if the driver connects to it. These are the pods of ControllerContext.Lead.
+	WithoutAgent(workload model.Key) []model.Endpoint
 }
 
 // CertManager serves sidecars with the certificates of the mesh.

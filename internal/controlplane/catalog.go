@@ -45,6 +45,17 @@ func (c catalog) ResolvedDestination(workload, destination model.Key) (none mode
 	return resolved.Protect(c.supports), true
 }
 
+// WithoutAgent implements sidecar.Catalog.
+func (c catalog) WithoutAgent(workload model.Key) []model.Endpoint {
+	var out []model.Endpoint
+	for _, e := range c.engine.WithoutAgent(workload) {
+		if c.class.Has(e.SidecarClass) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Workloads implements sidecar.Catalog.
 func (c catalog) Workloads() []model.Key {
 	var out []model.Key

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,4 +37,11 @@ func cacheTransforms(dialects []dialect.Dialect) map[client.Object]cache.ByObjec
 		}
 	}
 	return out
+}
+
+// drivesWithoutAgent reports whether proxies without an agent may be for a driver.
+func (cp *controlPlane) drivesWithoutAgent(driver string) bool {
+	return slices.ContainsFunc(dialect.Implementing[dialect.WithoutAgent](cp.dialects), func(d dialect.WithoutAgent) bool {
+		return d.DriverWithoutAgent() == driver
+	})
 }

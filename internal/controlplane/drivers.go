@@ -26,6 +26,8 @@ type driver struct {
 	deliverer *delivery.Deliverer
 	xds       *xds.Server // nil if the driver delivers configuration itself
 	probes    sidecar.HealthProbes
+	// leads runs while the control plane is the leader; nil for most drivers.
+	leads func(context.Context)
 }
 
 // newDrivers returns the drivers of a mesh configuration: the default driver, and each driver with an entry.
@@ -89,7 +91,10 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 		KubeConfig: cp.KubeConfig, ProxyServiceCert: cp.serviceCertificate(),
 		Configurator: d.mesh, MeshCatalog: cp.catalogOf(d), MsgBroker: d.deliverer.Broker(),
 		CertManager: certManager{cp, d}, Deliver: d.deliverer.SetRenderer,
-		DebugHandlers: map[string]http.Handler{}, Stop: make(chan struct{}),
+		DebugHandlers: map[string]http.Handler{}, Stop: make(chan struct{}), Report: d.deliverer.Report,
+	}
+	if cp.drivesWithoutAgent(d.Name) {
+		started.Lead = func(run func(context.Context)) { d.leads = run }
 	}
 	driverCtx, cancel := context.WithCancel(started)
 	started.CancelFunc = cancel

@@ -5,11 +5,17 @@ import (
 	"sync"
 )
 
-// runLeader runs the work of the leader: writes of statuses and finalizers, and the objects of Routes.
+// runLeader runs the work of the leader: writes of statuses and finalizers, the objects of Routes, and
+// the configuration of proxies without an agent.
 func (cp *controlPlane) runLeader(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { cp.writer.Run(ctx) })
 	all.Go(func() { cp.finalizers.Run(ctx) })
+	for _, d := range cp.drivers {
+		if d.leads != nil {
+			all.Go(func() { d.leads(ctx) })
+		}
+	}
 	if cp.routes != nil {
 		all.Go(func() {
 			if err := cp.routes.Run(ctx); err != nil {

@@ -15,7 +15,7 @@ import (
 func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []model.Finding
+	out := d.reported.all()
 	for _, w := range d.workloads {
 		out = append(out, d.activeFindings(w)...)
 	}

@@ -38,6 +38,7 @@ var optional = map[string]reflect.Type{
 	"ShortNames":        reflect.TypeFor[dialect.ShortNames](),
 	"Statuses":          reflect.TypeFor[dialect.Statuses](),
 	"Transforms":        reflect.TypeFor[dialect.Transforms](),
+	"WithoutAgent":      reflect.TypeFor[dialect.WithoutAgent](),
 }
 
 // contract is an interface of the package: its file and its own methods, in their order.

@@ -117,6 +117,13 @@ func (e *Engine) Classes(workload model.Key) []string {
 	return e.state.mesh.ClassesOf(workload)
 }
 
+// WithoutAgent lists the instances of a workload whose proxy has no agent, in order.
+func (e *Engine) WithoutAgent(workload model.Key) []model.Endpoint {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.WithoutAgent(workload)
+}
+
 // Findings returns the findings about an object, in canonical order.
 func (e *Engine) Findings(about model.ObjectRef) []model.Finding {
 	e.stateMu.RLock()

@@ -94,10 +94,10 @@ func (r instanceRule) reportShared(keeps, loses model.Key) {
 
 // addPod records the workload, the sidecarClass and the DNS mode of the pod of an instance.
 func (r instanceRule) addPod(e *model.Endpoint) {
-	class := ""
+	class := e.SidecarClass
 	pod, there := r.pods.ReadFirst(types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name})
 	if there && pod.UID == e.Instance.UID {
-		class = pod.Settings().Class
+		class = cmp.Or(class, pod.Settings().Class)
 		if mode, known := dnsMode(pod); known {
 			r.podModes.Emit(e.Workload, mode)
 		}

@@ -19,6 +19,18 @@ func (r Role) compare(o Role) int {
 	return cmp.Or(r.Workload.Compare(o.Workload), strings.Compare(r.Class, o.Class))
 }
 
+// WithoutAgent lists the instances of a workload whose proxy has no agent, in order.
+func (m *Mesh) WithoutAgent(workload model.Key) []model.Endpoint {
+	var out []model.Endpoint
+	for _, e := range m.instances.Get(workload) {
+		if e.SidecarClass != "" {
+			out = append(out, *e)
+		}
+	}
+	slices.SortFunc(out, model.Endpoint.Compare)
+	return out
+}
+
 // ClassesOf lists the distinct sidecarClasses of a workload's pods, sorted. A pod without the annotation has the empty
 // class.
 func (m *Mesh) ClassesOf(workload model.Key) []string {

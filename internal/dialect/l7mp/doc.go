@@ -9,6 +9,9 @@
 package l7mp
 
 import (
+	"encoding/json"
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +20,7 @@ import (
 	"anymesh.dev/anymesh/api/crds"
 	api "anymesh.dev/anymesh/api/l7mp/v1"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // mesh is the name of the only mesh of the dialect: the API has no meshes.
@@ -26,6 +30,9 @@ const mesh = "l7mp"
 type Dialect struct {
 	// TrustDomain is the trust domain of the pods' identities. The default is dialect.DefaultTrustDomain.
 	TrustDomain string
+	// WithoutAgent is the driver of pods with a container l7mp that was not injected: it configures them over their REST
+	// API. Empty if they are left alone.
+	WithoutAgent string
 }
 
 // What the dialect is besides a dialect.
@@ -37,6 +44,7 @@ var (
 
 	_ dialect.PreferredFeatures = Dialect{}
 	_ dialect.Statuses          = Dialect{}
+	_ dialect.WithoutAgent      = Dialect{}
 )
 
 // Name is the name of the folder.
@@ -60,13 +68,38 @@ func (Dialect) Kinds() []client.Object {
 	}
 }
 
-// Values returns nil: the dialect has no settings of its own.
-func (Dialect) Values() any { return nil }
-
-// Configure returns the dialect with the trust domain.
-func (Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
-	return Dialect{TrustDomain: s.TrustDomain}, nil
+// values are the settings of the chart.
+type values struct {
+	RESTAPI bool `json:"restAPI"`
 }
+
+// Values returns the default settings.
+func (Dialect) Values() any { return values{} }
+
+// Configure returns the dialect with the trust domain, and the driver of pods that were not injected.
+func (d Dialect) Configure(s dialect.Settings) (dialect.Dialect, error) {
+	var v values
+	if text := s.Values[d.Name()]; len(text) > 0 {
+		if err := json.Unmarshal(text, &v); err != nil {
+			return nil, err
+		}
+	}
+	out := Dialect{TrustDomain: s.TrustDomain}
+	if v.RESTAPI {
+		known := s.SidecarClasses
+		if known == nil {
+			known = sidecar.Drivers()
+		}
+		out.WithoutAgent = sidecar.Supporting(known, d.PreferredFeatures())
+		if out.WithoutAgent == "" {
+			return nil, errors.New("restAPI needs an entry in sidecarDrivers of a driver that has chains and conversions of protocols")
+		}
+	}
+	return out, nil
+}
+
+// DriverWithoutAgent returns the driver of pods whose proxy has no agent.
+func (d Dialect) DriverWithoutAgent() string { return d.WithoutAgent }
 
 func (d Dialect) trustDomain() string {
 	if d.TrustDomain == "" {

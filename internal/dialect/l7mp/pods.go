@@ -64,7 +64,7 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, pods, incremental.Emits(rule, r.podSets),
 		func(out *incremental.Emitter[podSet, bool], _ types.NamespacedName, all []*store.Pod) {
 			if pod := all[0]; !pod.Terminated {
-				out.Emit(podSetOf(pod.Namespace(), pod.GetLabels()), hasProxy(pod))
+				out.Emit(podSetOf(pod.Namespace(), pod.GetLabels()), r.dialect.hasProxy(pod))
 			}
 		})
 	rule = incremental.NewRule(g, "set of pods")
@@ -73,13 +73,13 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	}, (*podSetRule).evaluate)
 	rule = incremental.NewRule(g, "Pod")
 	incremental.Each(rule, pods, &podRule{
-		r.dialect.trustDomain(), incremental.Reads(rule, r.groups), r.out.EmitsEndpoints(rule),
+		r.dialect, incremental.Reads(rule, r.groups), r.out.EmitsEndpoints(rule),
 	}, (*podRule).evaluate)
 }
 
-// hasProxy reports whether a container of a pod is a proxy.
-func hasProxy(pod *store.Pod) bool {
-	return pod.HasProxy() && pod.Settings().Containers.Has(proxyContainer)
+// hasProxy reports whether a container of a pod is a proxy that gets configuration.
+func (d Dialect) hasProxy(pod *store.Pod) bool {
+	return (pod.HasProxy() || d.WithoutAgent != "") && pod.Settings().Containers.Has(proxyContainer)
 }
 
 // podSetRule finds the selectors that select pods.
@@ -111,9 +111,9 @@ func (r *podSetRule) evaluate(pods podSet, _ []bool) {
 
 // podRule emits endpoints.
 type podRule struct {
-	trustDomain string
-	groups      *incremental.Reader[podSet, string]
-	endpoints   store.Output[model.Instance, model.Endpoint]
+	dialect   Dialect
+	groups    *incremental.Reader[podSet, string]
+	endpoints store.Output[model.Instance, model.Endpoint]
 }
 
 func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
@@ -121,15 +121,18 @@ func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
 	if pod.Terminated {
 		return
 	}
-	pods := podSetOf(pod.Namespace(), pod.GetLabels())
+	pods, proxy := podSetOf(pod.Namespace(), pod.GetLabels()), r.dialect.hasProxy(pod)
 	groups := r.groups.Read(pods)
-	if len(groups) == 0 && !hasProxy(pod) {
+	if len(groups) == 0 && !proxy {
 		return
 	}
-	e := store.EndpointOf(pod, pods.workload(), r.trustDomain)
+	e := store.EndpointOf(pod, pods.workload(), r.dialect.trustDomain())
 	e.Groups = slices.Clone(groups)
-	if !hasProxy(pod) {
+	switch {
+	case !proxy:
 		e.Instance.UID = "" // it gets no configuration from here
+	case !pod.HasProxy():
+		e.SidecarClass = r.dialect.WithoutAgent
 	}
 	r.endpoints.Emit(e)
 }

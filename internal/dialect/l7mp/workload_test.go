@@ -9,6 +9,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect/l7mp"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -62,6 +65,36 @@ func TestRulesNeedProxy(t *testing.T) {
 	}
 	if s := m.mesh.Snapshot(); len(s.Workloads) > 0 {
 		t.Errorf("got workloads %v", s.Workloads)
+	}
+}
+
+// A proxy that was not injected gets configuration if a driver connects to it, and no driver of its own otherwise.
+func TestProxyWithoutAgent(t *testing.T) {
+	for _, driver := range []string{"", "some"} {
+		g := incremental.New()
+		objects, out := store.NewObjects(g), store.NewModel(g)
+		l7mp.Dialect{WithoutAgent: driver}.Rules(g, objects, out)
+		m := mesh{g, store.NewMesh(g, objects, out, store.Settings{})}
+		for _, o := range decode(t, fmt.Sprintf(listening, "in", 1, "TCP")+`---
+{apiVersion: v1, kind: Pod, metadata: {name: old, namespace: web, uid: o, labels: {app: gateway}}, spec: {containers: [{name: l7mp}]}, status: {podIP: 10.0.0.1}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: new, namespace: web, uid: i, labels: {app: gateway, anymesh.dev/proxy-uuid: i}}, spec: {containers: [{name: l7mp}]}, status: {podIP: 10.0.0.2}}
+`) {
+			objects.Set(cached(t, o))
+		}
+		m.run()
+		workload := model.Key{Mesh: "l7mp", Name: "web/gateway"}
+		var pods []string
+		for _, e := range m.mesh.WithoutAgent(workload) {
+			pods = append(pods, e.Instance.Name)
+		}
+		want, classes := []string{"old"}, []string{"", driver}
+		if driver == "" {
+			want, classes = nil, []string{""}
+		}
+		if got := m.mesh.ClassesOf(workload); !slices.Equal(pods, want) || !slices.Equal(got, classes) {
+			t.Errorf("driver %q: got pods %v and classes %v, want %v and %v", driver, pods, got, want, classes)
+		}
 	}
 }
 

@@ -69,12 +69,16 @@ func (Driver) Patch(ctx context.Context) error {
 	return nil
 }
 
-// Start makes the control plane deliver the resources of Render.
+// Start makes the control plane deliver the resources of Render. Proxies without an agent get them over the REST API of
+// l7mp.
 func (d Driver) Start(ctx context.Context) (sidecar.Probes, error) {
 	controller, ok := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	if !ok {
 		return nil, errors.New("native: missing Controller Context")
 	}
 	controller.Deliver(d)
+	if controller.Lead != nil {
+		controller.Lead(newRESTPusher(controller).run)
+	}
 	return sidecar.HealthProbes{}, nil
 }

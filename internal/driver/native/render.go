@@ -28,7 +28,7 @@ var localProtocols = map[model.Protocol]config.Protocol{
 // Render returns a resource for each listener, one for each service that a sidecar reaches, and one for the metrics.
 func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
-	r.add("stats", &config.Config{
+	r.add(statsResource, &config.Config{
 		Admin:     admin(v.Workload.AccessLog),
 		Listeners: []config.Listener{statsListener()}, RuleLists: []config.RuleList{{Name: noRoute, Rules: []config.RuleRef{}}},
 	}, v.Workload.Origin)
@@ -63,6 +63,9 @@ func encode(name string, c *config.Config, origins ...model.Origin) sidecar.Reso
 	}
 	return sidecar.Resource{Type: config.ResourceType, Name: name, Body: body, Origins: origins}
 }
+
+// statsResource is the name of the resource of the listener for metrics.
+const statsResource = "stats"
 
 // noRoute is a list of rules that matches nothing.
 const noRoute = "anymesh-no-route"
