@@ -54,6 +54,7 @@ var refusedValues = []struct{ name, values, control string }{
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: 9091}]}}`, "port 9091 of the debug server"},
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, proxyServerPort: -1}]}}`, "proxyServerPort"},
 	{"osm.sidecarDrivers", `{osm: {sidecarDrivers: [{sidecarName: envoy, image: x}]}}`, `unknown field "image"`},
+	{"l7mp.restAPI", `{l7mp: {restAPI: true}, osm: {sidecarDrivers: [{sidecarName: envoy}]}}`, "restAPI needs an entry"},
 	{"osm.dns", `{osm: {dns: Some}}`, "sidecar.dns"},
 	{"osm.bypass", `{osm: {bypass: refuse}}`, "sidecar.bypass"},
 	{"osm.reservedRanges", `{osm: {ipv6: Disabled, reservedRanges: ["fd00::/64"]}}`, "add an IPv4 range"},
