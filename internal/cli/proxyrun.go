@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os/signal"
 	"syscall"
@@ -13,7 +14,7 @@ import (
 )
 
 func proxyRunCommand() *cobra.Command {
-	var file string
+	var file, logLevel string
 	var o discovery.Options
 	c := &cobra.Command{
 		Use:   "run (-c FILE | --discovery SOCKET --node ID)",
@@ -26,17 +27,23 @@ func proxyRunCommand() *cobra.Command {
 			if (file == "") == (o.Socket == "") || (o.Node == "") != (o.Socket == "") || file != "" && o.Admin != "" {
 				return exitError{2, errors.New("either --config, or --discovery and --node are required")}
 			}
+			level, known := discovery.Level(logLevel)
+			if !known {
+				return exitError{2, fmt.Errorf("unknown log level %q", logLevel)}
+			}
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			if file != "" {
 				return proxy.Run(ctx, file)
 			}
-			return discovery.Run(ctx, o, slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)))
+			return discovery.Run(ctx, o, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration, YAML or JSON")
 	c.Flags().StringVar(&o.Socket, "discovery", "", "Unix domain socket on which the agent relays the configuration")
 	c.Flags().StringVar(&o.Node, "node", "", "xDS node ID of the pod")
+	c.Flags().StringVar(&logLevel, "log-level", "info",
+		"trace, debug, info, warning, error, critical or off; with --discovery")
 	c.Flags().StringVar(&o.Admin, "admin", "",
 		"Unix domain socket that takes POST "+discovery.DrainPath+", which asks clients to leave; with --discovery")
 	return c

@@ -231,6 +231,6 @@ func (b backend) UpdateRoute(r config.Route) error { return b.store.UpdateRoute(
 // applyLevel sets the level of the log. It requires the lock.
 func (p *Proxy) applyLevel() {
 	if p.Level != nil {
-		p.Level.Set(levels[p.admin.LogLevel])
+		p.Level.Set(config.Levels[p.admin.LogLevel])
 	}
 }

@@ -87,12 +87,6 @@ func (p *Proxy) Drain(ctx context.Context) {
 // drainPoll is the time between checks of what has not ended.
 const drainPoll = 20 * time.Millisecond
 
-// levels are the log levels of the configuration.
-var levels = map[string]slog.Level{
-	"silly": slog.LevelDebug - 4, "verbose": slog.LevelDebug, "": slog.LevelInfo, "info": slog.LevelInfo,
-	"notice": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError, "silent": slog.LevelError + 100,
-}
-
 func logger(a *config.Admin, level *slog.LevelVar) (log *slog.Logger, closeLog func(), err error) {
 	if a == nil {
 		a = &config.Admin{}

@@ -1,13 +1,16 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -46,6 +49,10 @@ func (Driver) Patch(ctx context.Context) error {
 	case injector.Proxy.StatsPort != 0 && injector.Proxy.StatsPort != defaultStatsPort:
 		return fmt.Errorf("native: the port of metrics is %d, another one is not supported", defaultStatsPort)
 	}
+	level := cmp.Or(injector.Proxy.LogLevel, injector.Configurator.GetSidecarLogLevel())
+	if _, known := config.Levels[level]; !known && !strings.HasPrefix(level, "$(") {
+		return fmt.Errorf("native: unknown log level %q; use trace, debug, info, warning, error, critical or off", level)
+	}
 	injector.Sidecar = &sidecar.Spec{
 		Container: corev1.Container{
 			Name:  Name,
@@ -57,6 +64,7 @@ func (Driver) Patch(ctx context.Context) error {
 		},
 		Command: []string{
 			"anymesh", "proxy", "run", "--discovery", xdsSocket, "--node", injector.Node, "--admin", adminSocket,
+			"--log-level", cmp.Or(level, "info"),
 		},
 		// Connections of clients then end after their next response, and new ones are still accepted.
 		Drain:        []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/drain"},

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
 // DrainPath is the path of the POST request that makes clients leave, on the socket of Options.Admin.
@@ -35,4 +37,10 @@ func serveAdmin(ctx context.Context, socket string, drain func(), log *slog.Logg
 		}
 	}()
 	return nil
+}
+
+// Level returns a log level by the name that it has in configurations. It reports false for an unknown name.
+func Level(name string) (level slog.Level, known bool) {
+	level, known = config.Levels[name]
+	return level, known
 }
