@@ -16,8 +16,8 @@ import (
 const (
 	// restTimeout limits a request to a proxy.
 	restTimeout = 10 * time.Second
-	// maxRESTAnswer limits the answer of a proxy, in bytes.
-	maxRESTAnswer = 64 << 20
+	// maxRESTAnswer limits the answer of a proxy, in bytes: any pod with a container l7mp can send one.
+	maxRESTAnswer = 8 << 20
 	// maxRESTError limits the text of an error in findings, in bytes.
 	maxRESTError = 300
 )
