@@ -124,6 +124,24 @@ func TestLegsOfCallMeet(t *testing.T) {
 // configurations returns the configuration of the proxy of each workload.
 func configurations(t *testing.T, manifests string) map[string]*config.Config {
 	t.Helper()
+	state := engine.Compute(dialect.All(), engine.Settings{}, decode(t, manifests))
+	for _, f := range state.Findings {
+		t.Errorf("finding: %v", f)
+	}
+	out := map[string]*config.Config{}
+	for key, v := range state.Views {
+		c, found := configurationOf(t, v.View, state.Index.ResolvedDestination)
+		for _, f := range append(found, model.Unsupported(native.Name, v.Needs(), native.Driver{}.Supports())...) {
+			t.Errorf("finding: %v", f)
+		}
+		out[key.Name] = c
+	}
+	return out
+}
+
+// decode decodes manifests.
+func decode(t *testing.T, manifests string) []client.Object {
+	t.Helper()
 	scheme, err := dialect.Scheme()
 	if err != nil {
 		t.Fatal(err)
@@ -143,36 +161,32 @@ func configurations(t *testing.T, manifests string) map[string]*config.Config {
 		}
 		objects = append(objects, typed.(client.Object))
 	}
-	state := engine.Compute(dialect.All(), engine.Settings{}, objects)
-	for _, f := range state.Findings {
-		t.Errorf("finding: %v", f)
-	}
-	out := map[string]*config.Config{}
-	for key, v := range state.Views {
-		driver := native.Driver{}
-		resources, found := sidecar.Configuration(driver, v.View, state.Index.ResolvedDestination)
-		for _, f := range append(found, model.Unsupported(native.Name, v.Needs(), driver.Supports())...) {
-			t.Errorf("finding: %v", f)
+	return objects
+}
+
+// configurationOf returns the configuration of the proxy with a view, without the listener of metrics: its port is that
+// of all proxies, which share a host here.
+func configurationOf(t *testing.T, v *model.View, resolve func(model.Key) (model.ResolvedDestination, bool)) (
+	*config.Config, []model.Finding) {
+	t.Helper()
+	resources, findings := sidecar.Configuration(native.Driver{}, v, resolve)
+	whole := &config.Config{}
+	for _, r := range resources {
+		if r.Name == "stats" {
+			continue
 		}
-		whole := &config.Config{}
-		for _, r := range resources {
-			if r.Name == "stats" {
-				continue // its port is that of all proxies, which share a host here
-			}
-			var value any
-			part := &config.Config{}
-			if err := json.Unmarshal(r.Body, &value); err != nil {
-				t.Fatal(err)
-			}
-			if err := config.Decode("", value, part); err != nil {
-				t.Fatal(err)
-			}
-			whole.Listeners = append(whole.Listeners, part.Listeners...)
-			whole.Clusters = append(whole.Clusters, part.Clusters...)
+		var value any
+		part := &config.Config{}
+		if err := json.Unmarshal(r.Body, &value); err != nil {
+			t.Fatal(err)
 		}
-		out[key.Name] = whole
+		if err := config.Decode("", value, part); err != nil {
+			t.Fatal(err)
+		}
+		whole.Listeners = append(whole.Listeners, part.Listeners...)
+		whole.Clusters = append(whole.Clusters, part.Clusters...)
 	}
-	return out
+	return whole, findings
 }
 
 // handset is a phone that speaks to a gateway.
