@@ -236,3 +236,29 @@ spec:
     rules: [{action: {rewrite: [{path: /labels/session_id, value: "call-%[2]d"}], route: to-worker}}]
     options: {track: 600, removeOrphanSessions: true}
 `
+
+// l7mpDNS exposes the DNS of the cluster at the gateway, as published in "Getting started", with retries in addition.
+const l7mpDNS = `
+apiVersion: l7mp.io/v1
+kind: VirtualService
+metadata:
+  name: kube-dns-vsvc
+spec:
+  selector:
+    matchLabels:
+      app: l7mp-ingress
+  listener:
+    spec:
+      UDP:
+        port: 5053
+    rules:
+      - action:
+          route:
+            destination:
+              spec:
+                UDP:
+                  port: 53
+              endpoints:
+                - spec: { address:  "kube-dns.kube-system.svc.cluster.local" }
+            retry: {retry_on: always, num_retries: 3, timeout: 2000}
+`

@@ -4,13 +4,15 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 )
 
 // TestL7mpTasks applies the tasks of l7mp's documentation as published: a chain from UDP over WebSocket to a unix
-// socket and on to UDP, DNS servers of which one is deleted, and calls of the media plane.
+// socket and on to UDP, DNS servers of which one is deleted, the DNS of the cluster, and calls of the media plane.
 func TestL7mpTasks(t *testing.T) {
 	run(t, "label", "namespace", "default", "l7mp.io/injection=enabled", "--overwrite")
 	t.Cleanup(func() {
@@ -24,7 +26,7 @@ func TestL7mpTasks(t *testing.T) {
 		media += fmt.Sprintf(l7mpLeg, 8001+i, i/2)
 	}
 	apply(t, l7mpApps)
-	apply(t, l7mpTasks+media)
+	apply(t, l7mpTasks+media+"---"+l7mpDNS)
 	for _, name := range []string{"l7mp-ingress", "transcoder", "worker", "dns", "media"} {
 		waitReady(t, "default", "deployment/"+name)
 	}
@@ -65,9 +67,36 @@ func TestL7mpTasks(t *testing.T) {
 	if failed > 2 {
 		t.Errorf("%d of 10 queries have no answer after a server was deleted", failed)
 	}
+	askCluster(t, gateway)
 	meet(t, gateways, calls)
 	wantOutput(t, []string{"default/websocket-cluster", "default/udp-cluster"}, "explain", "--from",
 		"default/l7mp-ingress", "udp://0.0.0.0:9001")
+}
+
+// askCluster asks the DNS of the cluster through a gateway, which counts the packets.
+func askCluster(t *testing.T, gateway string) {
+	t.Helper()
+	address, err := netip.ParseAddr(run(t, "get", "service", "-n", "default", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// kubernetes.default.svc.cluster.local, type A
+	query, err := hex.DecodeString("abcd01000001000000000000" + "0a6b756265726e65746573" + "0764656661756c74" + "03737663" +
+		"07636c7573746572" + "056c6f63616c00" + "00010001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, "an answer of the DNS of the cluster", func() error {
+		out, err := sendUDP(t, gateway, 5053, query)
+		if err != nil || !strings.Contains(out, string(address.AsSlice())) {
+			return fmt.Errorf("got %x: %w", out, err)
+		}
+		return nil
+	})
+	metrics := mustOnNode(t, "curl", "-s", fmt.Sprintf("http://%s:9901/metrics", gateway))
+	if !regexp.MustCompile(`(?m)^listener_requests_total\{[^}]*5053[^}]*\} [1-9]`).MatchString(metrics) {
+		t.Errorf("the metrics of the gateway do not count the queries:\n%s", metrics)
+	}
 }
 
 // meet has phones talk: the legs of each call come in at different gateways, and hear each other.
