@@ -48,8 +48,7 @@ func TestTrafficFollowsNames(t *testing.T) {
 		e.Set(o)
 	}
 	e.Sync()
-	workloads := e.Workloads()
-	gateway := workloads[slices.IndexFunc(workloads, func(k model.Key) bool { return strings.HasSuffix(k.Name, "gateway") })]
+	gateway := model.Key{Mesh: "l7mp", Name: "web/gateway"}
 	p := proxy.New(t.Context(), log)
 	steps := decode(t, objects)
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
