@@ -91,7 +91,9 @@ func responderOf(o outcome) string {
 		return "status 400" // in place of the greeting of a TCP server
 	case strings.Contains(o.Error, "tls: "), strings.Contains(o.Error, "HTTP response to HTTPS client"):
 		return "TLS error"
-	case strings.HasSuffix(o.Error, "EOF"), strings.Contains(o.Error, "reset by peer"):
+	case strings.HasSuffix(o.Error, "EOF"), strings.Contains(o.Error, "reset by peer"),
+		// The connection may end before the client has sent the request.
+		strings.Contains(o.Error, "server closed idle connection"), strings.Contains(o.Error, "broken pipe"):
 		return "connection reset"
 	case o.Error != "":
 		return o.Error
