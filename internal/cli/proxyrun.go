@@ -27,9 +27,12 @@ func proxyRunCommand() *cobra.Command {
 			if (file == "") == (o.Socket == "") || (o.Node == "") != (o.Socket == "") || file != "" && o.Admin != "" {
 				return exitError{2, errors.New("either --config, or --discovery and --node are required")}
 			}
+			if file != "" && c.Flags().Changed("log-level") {
+				return exitError{2, errors.New("--log-level needs --discovery; set admin.log_level in the file")}
+			}
 			level, known := discovery.Level(logLevel)
 			if !known {
-				return exitError{2, fmt.Errorf("unknown log level %q", logLevel)}
+				return exitError{2, fmt.Errorf("--log-level %q is unknown; anymesh proxy run --help lists the levels", logLevel)}
 			}
 			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
