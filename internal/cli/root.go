@@ -74,8 +74,9 @@ func Root() *cobra.Command {
 		&cobra.Group{ID: "user", Title: "User commands:"},
 		&cobra.Group{ID: "cluster", Title: "Commands that run in the cluster:"})
 	for _, c := range []*cobra.Command{
-		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(),
-		proxyCommand(), identityCommand(), checkCommand(), memberCommand(), sandboxCommand(), versionCommand(),
+		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), compareCommand(), describeCommand(),
+		graphCommand(), proxyCommand(), identityCommand(), checkCommand(), memberCommand(), sandboxCommand(),
+		versionCommand(),
 	} {
 		c.GroupID = "user"
 		root.AddCommand(c)

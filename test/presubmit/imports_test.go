@@ -22,6 +22,7 @@ type rule struct {
 // it. A rule may only name packages of earlier rules, which the test checks.
 var mayImport = append(slices.Clone(proxyImports), []rule{
 	{"model", nil},
+	{"model/requests", []string{"model"}},
 	{"internal/truncate", nil},
 	{"internal/spelling", nil},
 	{"api/...", []string{"api/..."}},
@@ -130,6 +131,10 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/store", "internal/cli/terminal",
 		"internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
 	}},
+	{"internal/cli/compare", []string{
+		"model", "model/requests", "internal/dialect", "internal/engine", "internal/cli/explain", "internal/cli/lookup",
+		"internal/cli/manifest", "internal/cli/phrases", "internal/cli/terminal",
+	}},
 	{"internal/cli/describe", []string{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
 		"internal/cli/phrases",
@@ -151,7 +156,7 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
-		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph",
+		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/compare", "internal/cli/describe", "internal/cli/graph",
 		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/cli/requestrates", "internal/trait",
 	}},
 	{"program", []string{"internal/cli", "internal/dialect/builtin"}},

@@ -21,9 +21,9 @@ type resolution struct {
 	fails bool
 }
 
-// resolve returns how a host name resolves. live is true if the state is that of a cluster, with all of its Services.
-func resolve(s *engine.State, from lookup.Workload, host string, live bool) resolution {
-	resolver, namespace := names.NewResolver(s), from.Origin.Object().Namespace
+// resolve returns how a host name resolves.
+func (f *finder) resolve(from lookup.Workload, host string) resolution {
+	s, resolver, namespace, live := f.state, f.resolver, from.Origin.Object().Namespace, f.live
 	host = strings.TrimSuffix(host, ".")
 	service, ok := s.ServiceOf(from.Mesh, host, namespace)
 	if registered, is := resolveRegistered(s, from, host); !ok && is {

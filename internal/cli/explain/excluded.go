@@ -26,7 +26,7 @@ func (f *finder) fromExcluded(w lookup.Workload, r Request) (Result, bool) {
 	}
 	address := r.Address
 	if r.Name != "" {
-		address = resolve(f.state, w, r.Name, f.live).address
+		address = f.resolve(w, r.Name).address
 		if len(names.Known([]netip.Addr{address})) == 0 {
 			address = netip.Addr{} // assumed
 		}

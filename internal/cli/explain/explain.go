@@ -51,16 +51,35 @@ func (a Result) Delivered() bool {
 	return reaches(a.Decision.Outcome) && !a.Unresolved
 }
 
+// Explainer explains requests in one state of the mesh.
+type Explainer struct {
+	find  *finder
+	kinds dialect.KindNames
+}
+
+// New creates an Explainer.
+func New(s *engine.State) *Explainer {
+	return &Explainer{newFinder(s), dialect.KindNamesOfObjects(s.Objects)}
+}
+
 // From explains a request that a workload sends.
-func From(s *engine.State, w lookup.Workload, r Request) Result {
-	view, find := s.Views[w.Key], newFinder(s)
+func From(s *engine.State, w lookup.Workload, r Request) Result { return New(s).From(w, r) }
+
+// Into explains a request that a workload receives from an unknown sender. The sender of an https URL has no
+// certificate.
+func Into(s *engine.State, w lookup.Workload, r Request) Result { return New(s).Into(w, r) }
+
+// From explains a request that a workload sends.
+func (e *Explainer) From(w lookup.Workload, r Request) Result {
+	find, s := e.find, e.find.state
+	view := s.Views[w.Key]
 	if a, is := find.fromExcluded(w, r); is {
 		return a
 	}
-	a := Result{Workload: w, kinds: dialect.KindNamesOfObjects(s.Objects)}
+	a := Result{Workload: w, kinds: e.kinds}
 	var first []model.Step
 	if r.Name != "" {
-		name := resolve(s, w, r.Name, find.live)
+		name := find.resolve(w, r.Name)
 		r.Address, first, a.Unresolved = name.address, []model.Step{name.step}, name.fails
 	}
 	r.State.Empty = find.empty(w, view, view.Decide(r.Request))
@@ -76,19 +95,16 @@ func From(s *engine.State, w lookup.Workload, r Request) Result {
 	return a
 }
 
-// Into explains a request that a workload receives from an unknown sender. The sender of an https URL has no
-// certificate.
-func Into(s *engine.State, w lookup.Workload, r Request) Result {
+// Into explains a request that a workload receives, as the function of this name.
+func (e *Explainer) Into(w lookup.Workload, r Request) Result {
+	find, s := e.find, e.find.state
 	view := s.Views[w.Key]
 	if in := listener(view.View, r.Port); r.encrypted != nil && in != nil && in.Protocol.Requests() {
 		r.Request = *r.encrypted
 		r.Protocol = in.Protocol
 	}
-	find := newFinder(s)
 	r.State.Empty = find.empty(w, view, view.DecideInbound(r.Request))
-	a := Result{
-		Request: r.Request, Workload: w, Inbound: true, kinds: dialect.KindNamesOfObjects(s.Objects),
-	}
+	a := Result{Request: r.Request, Workload: w, Inbound: true, kinds: e.kinds}
 	a.Decision = view.DecideInbound(r.Request)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	a.Failure = failureOf(a.Decision.Outcome, a.Request)
@@ -110,8 +126,12 @@ func listener(view *model.View, port uint16) *model.Listener {
 // reasons adds the failed conditions to the steps of routes that do not match.
 func reasons(view *model.View, d model.Decision) []model.Step {
 	steps := slices.Clone(d.Steps)
+	if !slices.ContainsFunc(steps, func(s model.Step) bool { return strings.HasSuffix(s.Text, " does not match") }) {
+		return steps
+	}
+	all := routes(view)
 	for i, step := range steps {
-		for _, r := range routes(view) {
+		for _, r := range all {
 			if !r.Origin.Equal(step.Origin) || step.Text != "route "+r.Name+" does not match" {
 				continue
 			}

@@ -36,6 +36,8 @@ type Receiver struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Failure is what the client gets; nil if the request reaches the application.
 	Failure *Failure `json:"failure,omitempty"`
+	// Pods are the instances.
+	Pods []types.NamespacedName `json:"-"`
 
 	ready, all weight
 	bare       bool // the instances have no sidecar
@@ -51,6 +53,7 @@ type finder struct {
 	services map[types.NamespacedName]*corev1.Service
 	pods     map[types.NamespacedName]*corev1.Pod
 	members  map[types.NamespacedName]model.Key // workloads of pods
+	resolver *names.Resolver
 	// live is true if the pods are from a cluster. Pods from files have no addresses and are never ready.
 	live bool
 }
@@ -58,7 +61,7 @@ type finder struct {
 func newFinder(s *engine.State) *finder {
 	f := &finder{
 		state: s, services: map[types.NamespacedName]*corev1.Service{}, pods: map[types.NamespacedName]*corev1.Pod{},
-		members: map[types.NamespacedName]model.Key{},
+		members: map[types.NamespacedName]model.Key{}, resolver: names.NewResolver(s),
 	}
 	for _, o := range s.Objects {
 		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -104,8 +107,9 @@ func (f *finder) receivers(d model.Destination, from string) (all []Receiver, em
 func (f *finder) instances(d model.Destination) []Receiver {
 	var all []Receiver
 	for _, e := range f.state.Index.DiscoveredEndpoints(d) {
-		pod := f.pods[types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name}]
-		all = add(all, Receiver{Workload: e.Workload, Port: d.PortAt(e), bare: f.bare(pod)}, e.Ready,
+		name := types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name}
+		pod := f.pods[name]
+		all = add(all, Receiver{Workload: e.Workload, Port: d.PortAt(e), bare: f.bare(pod)}, name, e.Ready,
 			weight(max(e.Weight, 1)))
 	}
 	return all
@@ -142,7 +146,7 @@ func (f *finder) named(d model.Destination, from string) ([]Receiver, bool) {
 			continue
 		}
 		r := Receiver{Workload: f.members[podName], Service: name.String(), Port: port, bare: f.bare(pod)}
-		all = add(all, r, store.Ready(pod), 1)
+		all = add(all, r, podName, store.Ready(pod), 1)
 	}
 	slices.SortFunc(all, func(a, b Receiver) int {
 		return cmp.Or(a.Workload.Compare(b.Workload), cmp.Compare(a.Port, b.Port))
@@ -183,7 +187,7 @@ func containerPort(pod *corev1.Pod, name string) (uint16, bool) {
 }
 
 // add counts an endpoint.
-func add(all []Receiver, r Receiver, ready bool, w weight) []Receiver {
+func add(all []Receiver, r Receiver, pod types.NamespacedName, ready bool, w weight) []Receiver {
 	i := slices.IndexFunc(all, func(o Receiver) bool {
 		return o.Workload == r.Workload && o.Port == r.Port && o.bare == r.bare
 	})
@@ -191,6 +195,7 @@ func add(all []Receiver, r Receiver, ready bool, w weight) []Receiver {
 		i, all = len(all), append(all, r)
 	}
 	all[i].Instances++
+	all[i].Pods = append(all[i].Pods, pod)
 	all[i].all += w
 	if ready {
 		all[i].Ready++
