@@ -110,14 +110,29 @@ func (c *collector) addHeader(f model.FieldMatch) {
 
 func (c *collector) path() dimension {
 	d := dimension{name: "path"}
-	first := "/" + other
+	all := append([]string{"/" + other, "/"}, c.paths...)
 	if c.protocol == model.GRPC {
-		first = "/" + other + ".Service/Method"
+		all = append([]string{"/" + other + ".Service/Method"}, methodPaths(c.paths)...)
 	}
-	for _, v := range distinct(append([]string{first, "/"}, c.paths...), func(string) bool { return true }) {
+	for _, v := range distinct(all, func(string) bool { return true }) {
 		d.values = append(d.values, func(r *draft) { r.Path = v })
 	}
 	return d
+}
+
+// methodPaths returns the paths of gRPC methods among paths, and methods of the services: /SERVICE/METHOD.
+func methodPaths(all []string) []string {
+	var out []string
+	for _, p := range all {
+		switch service, method, _ := strings.Cut(strings.TrimPrefix(p, "/"), "/"); {
+		case service == "":
+		case method == "":
+			out = append(out, "/"+service+"/"+other)
+		case !strings.Contains(method, "/"):
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // usualMethod returns the method of requests if no condition names one.
@@ -149,10 +164,12 @@ func (c *collector) scheme() dimension {
 	d := dimension{name: "scheme"}
 	for _, v := range distinct(append([]string{"http"}, append(c.schemes, "https")...), fieldText) {
 		d.values = append(d.values, func(r *draft) {
-			if r.Protocol == model.HTTP && v != r.Scheme { // only this header carries the scheme
+			switch {
+			case r.Protocol != model.HTTP:
+				r.Scheme = v
+			case v != r.Scheme: // only this header carries the scheme
 				r.Headers = append(r.Headers, model.Header{Name: "X-Forwarded-Proto", Value: v})
 			}
-			r.Scheme = v
 		})
 	}
 	return d

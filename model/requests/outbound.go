@@ -82,6 +82,9 @@ func (s *Set) outbound(port uint16, views []*model.View) {
 				s.add(start, routes, nil, maxProduct)
 			} else {
 				start.Method, start.Path = usualMethod(p), "/"
+				if p == model.GRPC {
+					start.Path = "/" + other + ".Service/Method"
+				}
 				s.Requests = append(s.Requests, start.Request)
 			}
 		}

@@ -120,6 +120,8 @@ func outcome(d model.Decision) string {
 		return unavailable
 	case model.RateLimited:
 		return strconv.Itoa(int(d.StatusCode))
+	case model.Redirected:
+		return fmt.Sprintf("%d %s", d.StatusCode, d.Location)
 	case model.Overflow:
 		return overflow
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -18,7 +19,6 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/sidecar"
-	"anymesh.dev/anymesh/test/cases"
 )
 
 // Environment variables that make the program run as a pod.
@@ -161,13 +161,14 @@ func inside(out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, d, err := enter(ctx, os.Getenv(envBinary), dir, m, view, own)
+	all := slices.Concat(own, derivedLines(view, workload, own))
+	p, d, err := enter(ctx, os.Getenv(envBinary), dir, m, view, all)
 	if err != nil {
 		return err
 	}
-	for _, l := range own {
+	for _, l := range all {
 		for _, difference := range p.observe(ctx, l) {
-			fmt.Fprintf(out, "%s:%d: %s\n", cases.RequestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
+			fmt.Fprintf(out, "%s: %s\n", l, strings.ReplaceAll(difference, "\n", " "))
 		}
 	}
 	if os.Getenv(envMetrics) != "" {

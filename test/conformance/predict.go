@@ -49,7 +49,7 @@ func predict(d model.Decision, l Line) end {
 		return own(0, "400", "internal")
 	case model.NotHTTP:
 		return own(0, "400", "")
-	case model.RateLimited:
+	case model.RateLimited, model.Redirected:
 		return own(0, strconv.Itoa(int(d.StatusCode)), "unavailable")
 	case model.Unavailable, model.Overflow:
 		return own(0, "503", "unavailable")

@@ -3,6 +3,10 @@ package conformance
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
 	"slices"
 
 	"anymesh.dev/anymesh/model"
@@ -44,21 +48,50 @@ func atEndpoint(d model.Destination, e model.Endpoint) model.Destination {
 // server returns the TLS configuration of the servers of a destination, or nil if they serve no TLS.
 func (c *certificates) server(ix *model.Index, d model.Destination) (*tls.Config, error) {
 	s := serverTLS(ix, d)
-	if s == nil || s.Certificate == nil {
+	switch {
+	case s == nil, s.Certificate == nil && s.Mode == model.TLSPermissive:
 		return nil, nil
+	case s.Certificate == nil:
+		refuse := func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errNoCertificate }
+		return &tls.Config{GetConfigForClient: refuse}, nil
 	}
 	issued, err := c.issue(nameOf(*s.Certificate))
 	if err != nil {
 		return nil, err
 	}
 	out := &tls.Config{Certificates: []tls.Certificate{issued}}
-	if d.Workload == "" && s.Validation != nil {
-		authority, err := c.authority(s.Validation.Trust())
-		if err != nil {
-			return nil, err
-		}
+	if v := s.Validation; v != nil {
 		out.ClientCAs, out.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-		out.ClientCAs.AddCert(authority)
+		if v.Trust() != "" {
+			authority, err := c.authority(authorityOf(*v))
+			if err != nil {
+				return nil, err
+			}
+			out.ClientCAs.AddCert(authority)
+		}
+		out.VerifyConnection = func(s tls.ConnectionState) error { return hasName(s.PeerCertificates[0], v.Names) }
 	}
 	return out, nil
+}
+
+// authorityOf names the authority that a validation trusts.
+func authorityOf(v model.Validation) string {
+	if domain, is := model.TrustDomainID(v.Trust()); is {
+		return domain
+	}
+	return filepath.Dir(v.Trust())
+}
+
+var errNoCertificate = errors.New("the listener has no certificate")
+
+// hasName returns an error if a certificate has none of the names; without names, each certificate is accepted.
+func hasName(of *x509.Certificate, names []string) error {
+	has := func(name string) bool {
+		return slices.Contains(of.DNSNames, name) ||
+			slices.ContainsFunc(of.URIs, func(u *url.URL) bool { return u.String() == name })
+	}
+	if len(names) > 0 && !slices.ContainsFunc(names, has) {
+		return fmt.Errorf("the certificate has none of the names %v", names)
+	}
+	return nil
 }

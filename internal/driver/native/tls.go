@@ -40,7 +40,7 @@ func serverTLS(t *model.ServerTLS) (tls *config.ListenerTLS, ok bool) {
 		return nil, true
 	}
 	if t.Certificate == nil || t.Validation != nil && t.Validation.Trust() == "" { // no handshake succeeds
-		return nil, t.Mode == model.TLSPermissive
+		return &config.ListenerTLS{Permissive: true}, t.Mode == model.TLSPermissive
 	}
 	c := certificateFiles(*t.Certificate)
 	tls = &config.ListenerTLS{

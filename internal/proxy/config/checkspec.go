@@ -171,8 +171,11 @@ func (h *HeaderRule) check(map[string]bool) error {
 }
 
 func (t *ListenerTLS) check(map[string]bool) error {
-	if t.Certificate == "" || t.Key == "" {
+	switch without := t.Certificate == "" && t.Key == ""; {
+	case without && !t.Permissive, !without && (t.Certificate == "" || t.Key == ""):
 		return errors.New("certificate: certificate and key are required")
+	case without && t.ClientCA != "":
+		return errors.New("client_ca: it has no effect without a certificate")
 	}
 	if len(t.Peers) > 0 && t.ClientCA == "" {
 		return errors.New("peers: client_ca is required")

@@ -82,10 +82,11 @@ type UDPOptions struct {
 
 // ListenerTLS has the certificate of a listener. Files are read again when they change.
 type ListenerTLS struct {
-	// Certificate is the path of the PEM file with the certificate chain.
-	Certificate string `json:"certificate"`
+	// Certificate is the path of the PEM file with the certificate chain. A permissive listener may have none: then, it
+	// closes connections of clients with TLS.
+	Certificate string `json:"certificate,omitempty"`
 	// Key is the path of the PEM file with the private key.
-	Key string `json:"key"`
+	Key string `json:"key,omitempty"`
 	// ClientCA is the path of the PEM file with CAs of client certificates, which are then required.
 	ClientCA string `json:"client_ca,omitempty"`
 	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the

@@ -64,10 +64,17 @@ func pool(name string) (*x509.CertPool, error) {
 	return p, nil
 }
 
-// Server returns the configuration of a listener. Protocols are offered if the listener names none.
+var errNoCertificate = errors.New("the listener has no certificate")
+
+// Server returns the configuration of a listener. Without a certificate, no handshake succeeds. Protocols are offered if
+// the listener names none.
 func Server(spec *config.ListenerTLS, protocols []string) (*tls.Config, error) {
 	if len(spec.ALPN) > 0 {
 		protocols = spec.ALPN
+	}
+	if spec.Certificate == "" {
+		refuse := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errNoCertificate }
+		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: refuse}, nil
 	}
 	certificates, cas := new(parsed[tls.Certificate]), new(parsed[x509.CertPool])
 	certificate := func() (*tls.Certificate, error) {
