@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/model/requests"
+	"anymesh.dev/anymesh/test/cases"
 )
 
 // envDerived is the environment variable with the largest number of derived requests of a workload; all means all.
@@ -141,4 +143,24 @@ func (h *hostAddresses) of(r model.Request) netip.Addr {
 		h.known[r.Host] = h.next
 	}
 	return h.known[r.Host]
+}
+
+// String describes a line of a file by its number, and another one by its request.
+func (l Line) String() string {
+	if !l.Derived {
+		return fmt.Sprintf("%s:%d", cases.RequestsSection, l.Number)
+	}
+	direction := "from"
+	if l.Into {
+		direction = "into"
+	}
+	r := l.Request
+	text := fmt.Sprintf("derived, %s %s: %s %s %s:%d%s", direction, l.Workload, r.Protocol, r.Method, r.Host, r.Port, r.Path)
+	for _, h := range r.Headers {
+		text += " " + h.Name + ":" + h.Value
+	}
+	if r.TLS != nil {
+		text += " tls " + l.Certificate
+	}
+	return text
 }

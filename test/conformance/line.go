@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/test/cases"
 )
 
 // Line is a request of a case with its expected result.
@@ -40,26 +39,6 @@ type Line struct {
 	Derived bool
 	// Want is the expectation after "=>".
 	Want Expectation
-}
-
-// String describes a line of a file by its number, and another one by its request.
-func (l Line) String() string {
-	if !l.Derived {
-		return fmt.Sprintf("%s:%d", cases.RequestsSection, l.Number)
-	}
-	direction := "from"
-	if l.Into {
-		direction = "into"
-	}
-	r := l.Request
-	text := fmt.Sprintf("derived, %s %s: %s %s %s:%d%s", direction, l.Workload, r.Protocol, r.Method, r.Host, r.Port, r.Path)
-	for _, h := range r.Headers {
-		text += " " + h.Name + ":" + h.Value
-	}
-	if r.TLS != nil {
-		text += " tls " + l.Certificate
-	}
-	return text
 }
 
 // Response is the response of a destination to one try.
