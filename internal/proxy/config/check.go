@@ -164,10 +164,14 @@ func (r *Rule) check(set map[string]bool) error {
 
 func (a *Action) check(map[string]bool) error {
 	switch {
+	case a.Deny && (a.Apply != "" || a.Route != nil || len(a.Rewrite) > 0):
+		return errors.New("deny: apply, route and rewrite have no effect with deny")
+	case a.Deny:
+		return nil
 	case a.Apply != "" && (a.Route != nil || len(a.Rewrite) > 0):
 		return errors.New("apply: route and rewrite have no effect with apply")
 	case a.Apply == "" && a.Route == nil:
-		return errors.New("route: a rule needs route or apply")
+		return errors.New("route: a rule needs route, apply or deny")
 	}
 	return nil
 }

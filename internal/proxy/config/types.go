@@ -143,6 +143,8 @@ type Action struct {
 	Route *RouteRef `json:"route,omitempty"`
 	// Apply is the name of a rule list that decides instead of this one.
 	Apply string `json:"apply,omitempty"`
+	// Deny answers requests with the status 403, and ends sessions of other protocols. It stands alone.
+	Deny bool `json:"deny,omitempty"`
 }
 
 // Rewrite sets one value in the metadata of a session.

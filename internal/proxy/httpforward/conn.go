@@ -217,7 +217,10 @@ func (c *conn) handle() bool {
 		return dest != nil && c.forward(c.mirror, slot, dest, nil)
 	}
 	route, rule, slot, err := c.lookup()
-	if err != nil {
+	switch {
+	case errors.Is(err, object.ErrDenied):
+		return c.fail(403, err.Error())
+	case err != nil:
 		return c.fail(404, err.Error())
 	}
 	if route.Metrics != nil {

@@ -51,6 +51,11 @@ func (c *conn) Lookup(p metadata.Path) metadata.Value {
 				return metadata.Of(nil)
 			}
 			return leaf(p[3:], text(query))
+		case "pathname":
+			pathname, _, _ := bytes.Cut(c.request.Target, []byte{'?'})
+			return leaf(p[3:], text(pathname))
+		case "params":
+			return param(text(c.request.Target), p[3:])
 		case "protocol", "host", "port":
 			return leaf(p[3:], "")
 		}
@@ -64,6 +69,36 @@ func leaf(rest metadata.Path, s string) metadata.Value {
 		return metadata.Value{}
 	}
 	return metadata.Text(s)
+}
+
+// param returns the first value of a parameter of the query, whose name may have slashes, or all of them.
+func param(target string, name metadata.Path) metadata.Value {
+	if len(name) == 0 {
+		return metadata.Of(params(target))
+	}
+	_, query, _ := strings.Cut(target, "?")
+	wanted := name[0]
+	if len(name) > 1 {
+		wanted = strings.Join(name, "/")
+	}
+	for one := range strings.SplitSeq(query, "&") {
+		if key, value, _ := strings.Cut(one, "="); key == wanted && one != "" {
+			return metadata.Text(value)
+		}
+	}
+	return metadata.Value{}
+}
+
+// params returns the first value of each parameter of the query, as it was sent.
+func params(target string) map[string]any {
+	all := map[string]any{}
+	_, query, _ := strings.Cut(target, "?")
+	for one := range strings.SplitSeq(query, "&") {
+		if key, value, _ := strings.Cut(one, "="); one != "" && all[key] == nil {
+			all[strings.Clone(key)] = strings.Clone(value)
+		}
+	}
+	return all
 }
 
 // scheme returns the scheme of the request. With HTTP/1, only a proxy before this one may tell it.
@@ -122,10 +157,10 @@ func (c *conn) Tree() metadata.Tree {
 func url(r *http1.Request) map[string]any {
 	target := string(r.Target)
 	url := map[string]any{
-		"url": target, "href": target, "protocol": "", "host": "", "port": "", "path": target, "query": nil,
+		"url": target, "href": target, "protocol": "", "host": "", "port": "", "path": target, "pathname": target, "query": nil,
 	}
-	if _, query, has := strings.Cut(target, "?"); has {
-		url["query"] = query
+	if pathname, query, has := strings.Cut(target, "?"); has {
+		url["pathname"], url["query"], url["params"] = pathname, query, params(target)
 	}
 	return url
 }

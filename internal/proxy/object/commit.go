@@ -41,6 +41,7 @@ func (p *plan) commit() {
 	for _, r := range p.rules {
 		built := &Rule{
 			Name: r.name, Auto: r.auto, Match: r.spec.Match, matches: p.matches[r.name], Rewrite: r.spec.Action.Rewrite,
+			Deny: r.spec.Action.Deny,
 		}
 		for _, w := range built.Rewrite {
 			built.paths = append(built.paths, metadata.ParsePath(w.Path))

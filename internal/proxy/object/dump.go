@@ -173,6 +173,9 @@ func ruleDump(recursive bool) func(*Rule) Object {
 		if r.Apply != nil {
 			action["apply"] = r.Apply.Name
 		}
+		if r.Deny {
+			action["deny"] = true
+		}
 		match := r.Match
 		if _, object := match.(map[string]any); !object {
 			match = Object{"match": "*"}

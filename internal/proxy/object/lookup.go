@@ -44,6 +44,8 @@ func lookup(list *Slot[RuleList], d metadata.Document, seen *[4]*RuleList) (*Rou
 		switch {
 		case rule == nil:
 			return nil, nil, ErrNoRoute
+		case rule.Deny:
+			return nil, nil, ErrDenied
 		case rule.Apply != nil:
 			list = rule.Apply
 			continue

@@ -35,6 +35,7 @@ type Rule struct {
 	paths   []metadata.Path
 	Route   *Slot[Route]
 	Apply   *Slot[RuleList]
+	Deny    bool
 }
 
 // Route says where a session goes.
@@ -128,6 +129,9 @@ func NewStore() *Store {
 
 // ErrNoRoute is the error of a lookup for which no rule with an existing route matches.
 var ErrNoRoute = errors.New("No route for session")
+
+// ErrDenied is the error of a lookup that a rule denies.
+var ErrDenied = errors.New("a rule denies it")
 
 // maxApply limits how often rules apply other rule lists in one lookup.
 const maxApply = 64

@@ -75,7 +75,7 @@ func compile(in any, root metadata.Path, depth int) (Predicate, error) {
 var needs = map[string][]string{
 	"test": {"path", "value"}, "defined": {"path"}, "undefined": {"path"}, "contains": {"path", "value"},
 	"starts": {"path", "value"}, "ends": {"path", "value"}, "less": {"path", "value"}, "more": {"path", "value"},
-	"in": {"path", "value"}, "matches": {"path", "value"}, "type": {"path", "value"},
+	"range": {"path", "value"}, "in": {"path", "value"}, "matches": {"path", "value"}, "type": {"path", "value"},
 	"contained": {"path", "value"}, "intersects": {"path", "value"},
 }
 

@@ -2,8 +2,10 @@ package predicate
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"anymesh.dev/anymesh/internal/proxy/metadata"
@@ -36,6 +38,8 @@ func (e *expression) matcher() (matcher, error) {
 			return func(v metadata.Value) bool { return v.Kind == metadata.Number && v.Num < want.Num }, nil
 		}
 		return func(v metadata.Value) bool { return v.Kind == metadata.Number && v.Num > want.Num }, nil
+	case "range":
+		return e.integers()
 	case "matches":
 		return e.expression()
 	case "type":
@@ -85,6 +89,34 @@ func (e *expression) expression() (matcher, error) {
 		return nil, fmt.Errorf("value: %w", err)
 	}
 	return func(v metadata.Value) bool { return v.Kind == metadata.String && compiled.MatchString(v.Text) }, nil
+}
+
+// integers returns the function of range: an integer, or the text of one, from the first value up to below the second
+// one.
+func (e *expression) integers() (matcher, error) {
+	limits, _ := e.value.([]any)
+	if len(limits) != 2 {
+		return nil, fmt.Errorf("value: must be a list of two numbers with op %s", e.op)
+	}
+	start, end := metadata.Of(limits[0]), metadata.Of(limits[1])
+	if start.Kind != metadata.Number || end.Kind != metadata.Number {
+		return nil, fmt.Errorf("value: must be a list of two numbers with op %s", e.op)
+	}
+	return func(v metadata.Value) bool {
+		n := v.Num
+		switch v.Kind {
+		case metadata.Number:
+		case metadata.String:
+			parsed, err := strconv.ParseInt(v.Text, 10, 64)
+			if err != nil {
+				return false
+			}
+			n = float64(parsed)
+		default:
+			return false
+		}
+		return n == math.Trunc(n) && start.Num <= n && n < end.Num
+	}, nil
 }
 
 // list returns the function of in, contained and intersects, whose value is a list.

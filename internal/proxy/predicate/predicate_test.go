@@ -11,7 +11,7 @@ import (
 const document = `
 IP: {src_addr: 10.0.0.1}
 UDP: {src_port: 9000}
-HTTP: {method: GET, url: {path: "/a/b?x=1"}, headers: {accept-language: en-US, when: "2026-01-02T03:04:05Z"}}
+HTTP: {method: GET, url: {path: "/a/b?x=1"}, headers: {age: "7", accept-language: en-US, when: "2026-01-02T03:04:05Z"}}
 tags: [a, b, {x: 1}]
 none: null
 `
@@ -56,6 +56,12 @@ func TestPredicates(t *testing.T) {
 		`{op: less, path: /UDP/src_port, value: 9001}`:                                                 true,
 		`{op: more, path: /UDP/src_port, value: 8999}`:                                                 true,
 		`{op: more, path: /HTTP/method, value: 1}`:                                                     false,
+		`{op: range, path: /UDP/src_port, value: [9001, 10000]}`:                                       false,
+		`{op: range, path: /UDP/src_port, value: [9000, 9001]}`:                                        true,
+		`{op: range, path: /UDP/src_port, value: [8999, 9000]}`:                                        false,
+		`{op: range, path: /HTTP/headers/age, value: [-5, 8]}`:                                         true,
+		`{op: range, path: /nothing, value: [0, 1]}`:                                                   false,
+		`{op: range, path: /HTTP/method, value: [0, 1]}`:                                               false,
 		`{op: in, path: /HTTP/method, value: [POST, GET]}`:                                             true,
 		`{op: in, path: /nothing, value: [null]}`:                                                      false,
 		`{op: matches, path: /HTTP/url/path, value: "a.b"}`:                                            true,
@@ -104,6 +110,8 @@ func TestInvalidPredicates(t *testing.T) {
 		`{op: less, path: /a, value: 1, ignore_case: true}`:      `ignore_case: is no field`,
 		`{op: matches, path: /a, value: "("}`:                    `value: error parsing regexp`,
 		`{op: matches, path: /a, value: "(?=a)"}`:                `value: error parsing regexp`,
+		`{op: range, path: /a, value: [1]}`:                      `value: must be a list of two numbers`,
+		`{op: range, path: /a, value: [1, "2"]}`:                 `value: must be a list of two numbers`,
 		`{op: in, path: /a, value: 1}`:                           `value: must be a list`,
 		`{op: type, path: /a, value: text}`:                      `value: "text" is no type`,
 		`{op: and}`:                                              `apply: is required`,

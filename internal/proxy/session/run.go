@@ -19,7 +19,7 @@ const lateData = 2 * time.Second
 func (s *Session) run(ctx context.Context) {
 	route, err := s.lookup()
 	if err != nil {
-		s.fail(404, err)
+		s.fail(lookupStatus(err), err)
 		return
 	}
 	s.event("LOOKUP SUCCESS", "")
@@ -49,6 +49,14 @@ func (s *Session) run(ctx context.Context) {
 		s.event("ERROR", err.Error())
 	}
 	s.event("END", "")
+}
+
+// lookupStatus returns the status for a client without a route.
+func lookupStatus(err error) int {
+	if errors.Is(err, object.ErrDenied) {
+		return 403
+	}
+	return 404
 }
 
 // lookup returns the route, and applies the rewrites of the rule.

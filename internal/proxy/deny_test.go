@@ -1,0 +1,53 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+)
+
+// A rule denies requests and sessions by what it knows of them.
+func TestDeny(t *testing.T) {
+	up := httpServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") })
+	at := start(t, fmt.Sprintf(`
+listeners:
+- name: http
+  spec: {protocol: HTTP, port: $HTTP, address: 127.0.0.1}
+  rules:
+  - {match: {op: matches, path: /HTTP/url/pathname, value: "^/(read|write)$"}, action: {route: {destination: up}}}
+  - {match: {op: test, path: /HTTP/url/params/a/b, value: "1"}, action: {route: {destination: up}}}
+  - {match: {op: range, path: /HTTP/headers/x-age, value: [-2, 7]}, action: {route: {destination: up}}}
+  - {action: {deny: true}}
+- name: tcp
+  spec: {protocol: TCP, port: $TCP, address: 127.0.0.1}
+  rules: [{action: {deny: true}}]
+clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}]
+`, up), "HTTP", "TCP")
+	for _, c := range []struct {
+		path, age string
+		want      int
+	}{
+		{"/read", "", 200}, {"/write?x=/", "", 200}, {"/reads", "", 403}, {"/?x=/read", "", 403},
+		{"/?a/b=1", "", 200}, {"/?c&a/b=1&a/b=2", "", 200}, {"/?a/b=2&a/b=1", "", 403}, {"/?a=1", "", 403}, {"/?a/b", "", 403},
+		{"/", "-2", 200}, {"/", "6", 200}, {"/", "7", 403}, {"/", "-3", 403}, {"/", "1.5", 403}, {"/", "x", 403},
+	} {
+		r, err := http.NewRequest(http.MethodGet, "http://"+at["HTTP"]+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.age != "" {
+			r.Header.Set("X-Age", c.age)
+		}
+		if response, body := do(t, r); response.StatusCode != c.want {
+			t.Errorf("%s with age %q: got %d %s, want %d", c.path, c.age, response.StatusCode, body, c.want)
+		}
+	}
+	conn := dial(t, "tcp", at["TCP"])
+	if all, _ := io.ReadAll(conn); len(all) > 0 {
+		t.Errorf("a denied session got %q", all)
+	}
+	if err := tryStart(t, `rulelists: [{name: a, rules: [{action: {deny: true, apply: b}}]}]`); err == nil {
+		t.Error("deny with apply is accepted")
+	}
+}
