@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"anymesh.dev/anymesh/internal/driver/native"
 )
 
 // authorizationObjects are two Services with their own ServiceAccounts, and clients with different permissions. The
@@ -169,10 +171,10 @@ func authorizationWays(client, kind string, rules [2]string, permissive bool) st
 	return fmt.Sprintf("from shop/%s: %s => %s\nfrom shop/%s: %s => %s\n", client, web, toWeb, client, apex, toApex)
 }
 
-// TestAuthorization checks that Envoys and the interpreter allow and route what SMI defines, for the product of
+// TestAuthorization checks that the sidecars and the interpreter allow and route what SMI defines, for the product of
 // identities, protocols, routes, methods, TrafficSplits and permissive mode.
 func TestAuthorization(t *testing.T) {
-	binary := envoyFolder(t) + "/envoy"
+	sidecars := map[string]string{"envoy": envoyFolder(t) + "/envoy", native.Name: native.Name}
 	for _, permissive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("permissive=%v", permissive), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "authorization.txtar")
@@ -195,17 +197,19 @@ func TestAuthorization(t *testing.T) {
 					t.Errorf("%d: %s", l.Number, wrong)
 				}
 			}
-			for _, workload := range c.Workloads() {
-				t.Run(workload, func(t *testing.T) {
-					t.Parallel()
-					wrong, err := Observe(t.Context(), c, workload, binary)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, w := range wrong {
-						t.Error(w)
-					}
-				})
+			for name, binary := range sidecars {
+				for _, workload := range c.Workloads() {
+					t.Run(workload+"/"+name, func(t *testing.T) {
+						t.Parallel()
+						wrong, err := Observe(t.Context(), c, workload, binary)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, w := range wrong {
+							t.Error(w)
+						}
+					})
+				}
 			}
 		})
 	}

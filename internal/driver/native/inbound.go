@@ -24,9 +24,10 @@ func (r *renderer) inbound(l model.Listener) {
 	if !captured(l.Protocol) || l.Port == 0 {
 		return // the features have findings
 	}
+	l, allowed := r.allowedStreams(l)
 	tls, serves := serverTLS(l.TLS)
-	if !serves {
-		return
+	if !serves || !allowed {
+		return // connections are closed
 	}
 	name := fmt.Sprintf("inbound/%d", l.Port)
 	listener := capturedListener(name, sidecar.InboundPort, l.Protocol, config.Captured{Port: int(l.Port)})
@@ -35,7 +36,8 @@ func (r *renderer) inbound(l model.Listener) {
 		Destination: config.ClusterRef{Name: name}, Retry: retry(model.Retry{}, applicationConnectTimeout),
 		Timeouts: explicitTimeouts(model.Action{Timeouts: l.Timeouts}),
 	}
-	listener.Rules.Inline = []config.RuleRef{{Inline: &config.Rule{Action: config.Action{Route: &config.RouteRef{Inline: to}}}}}
+	rules, policies := r.requestRules(l, to)
+	listener.Rules.Inline = rules
 	r.add("listener/"+name, &config.Config{
 		Listeners: []config.Listener{listener},
 		Clusters: []config.Cluster{{
@@ -45,7 +47,7 @@ func (r *renderer) inbound(l model.Listener) {
 			},
 			Endpoints: []config.Endpoint{{Spec: config.EndpointSpec{Address: loopback(r.view.Mesh)}}},
 		}},
-	}, l.Origin)
+	}, append(policies, l.Origin)...)
 }
 
 // captured reports whether packet rules capture connections of a protocol.

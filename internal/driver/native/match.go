@@ -21,10 +21,15 @@ func not(of any) object { return object{"op": "not", "apply": []any{of}} }
 // predicateOf returns the predicate of a match; nil if that matches everything. It reports false for a match that the
 // proxy cannot evaluate: the features of such matches are not supported, so that they have findings.
 func predicateOf(m model.Match) (any, bool) {
-	if len(m.Hosts) > 0 || m.Scheme != "" || len(m.Query) > 0 {
-		return nil, false
-	}
 	var parts []any
+	if len(m.Hosts) > 0 {
+		parts = append(parts, hostPredicate(m.Hosts))
+	}
+	if m.Scheme != "" {
+		scheme := op("test", "/HTTP/scheme", m.Scheme)
+		scheme["ignore_case"] = true
+		parts = append(parts, scheme)
+	}
 	if m.Method != "" {
 		parts = append(parts, op("test", "/HTTP/method", m.Method))
 	}
@@ -41,6 +46,13 @@ func predicateOf(m model.Match) (any, bool) {
 			return nil, false
 		}
 		parts = append(parts, header)
+	}
+	for _, q := range m.Query {
+		parameter, ok := fieldPredicate("/HTTP/url/params/"+q.Name, q, false)
+		if !ok || strings.Trim(q.Name, "/") != q.Name { // paths ignore slashes at both ends
+			return nil, false
+		}
+		parts = append(parts, parameter)
 	}
 	if m.Predicate != nil {
 		parts = append(parts, jsonPredicate(*m.Predicate))
@@ -76,9 +88,26 @@ func jsonPredicate(p model.Predicate) any {
 	return out
 }
 
-// pathPredicate compares the path of the metadata, which includes the query.
+// hostPredicate matches requests for one of some hosts, with any port or none. "*.domain" is a suffix.
+func hostPredicate(hosts []string) any {
+	var patterns []string
+	for _, h := range hosts {
+		suffix, wildcard := strings.CutPrefix(h, "*")
+		pattern := regexp.QuoteMeta(suffix)
+		if wildcard {
+			pattern = "[^:]+" + pattern
+		}
+		patterns = append(patterns, pattern)
+	}
+	out := op("matches", "/HTTP/headers/host", `\A(?:`+strings.Join(patterns, "|")+`)(?::.*)?\z`)
+	out["ignore_case"] = true
+	return out
+}
+
+// pathPredicate compares the path of the metadata, which includes the query, or the one without it: proxies of l7mp
+// have the former only.
 func pathPredicate(m model.StringMatch) (any, bool) {
-	const path = "/HTTP/url/path"
+	const path, withoutQuery = "/HTTP/url/path", "/HTTP/url/pathname"
 	exact := func(v string) []any { return []any{op("test", path, v), op("starts", path, v+"?")} }
 	switch m.Kind {
 	case model.Exact:
@@ -88,6 +117,14 @@ func pathPredicate(m model.StringMatch) (any, bool) {
 	case model.PathPrefix:
 		v := strings.TrimSuffix(m.Value, "/")
 		return anyOf(append(exact(v), op("starts", path, v+"/"))...), !strings.Contains(v, "?")
+	case model.Suffix:
+		return op("ends", withoutQuery, m.Value), true
+	case model.Regex:
+		whole, err := regexp.Compile(`\A(?:` + m.Value + `)\z`)
+		if err != nil {
+			return nil, false
+		}
+		return op("matches", withoutQuery, whole.String()), true
 	}
 	return nil, false
 }
@@ -98,13 +135,21 @@ var pseudoHeaders = map[string]string{
 	":authority": "/HTTP/headers/host",
 }
 
-// headerPredicate compares a header. Host names ignore case. If the comparison is inverted, an absent header counts as
-// empty.
+// headerPredicate compares a header. Host names ignore case.
 func headerPredicate(m model.FieldMatch) (any, bool) {
 	path := pseudoHeaders[strings.ToLower(m.Name)]
 	if path == "" {
 		path = "/HTTP/headers/" + strings.ToLower(m.Name)
 	}
+	return fieldPredicate(path, m, m.IsHost() && m.Kind != model.Present)
+}
+
+// maxInteger is the greatest integer that a number of JSON has exactly.
+const maxInteger = 1 << 53
+
+// fieldPredicate compares a header or a parameter of the query. If the comparison is inverted, an absent one counts as
+// empty.
+func fieldPredicate(path string, m model.FieldMatch, ignoreCase bool) (any, bool) {
 	var out object
 	empty := m.Value == ""
 	switch m.Kind {
@@ -122,10 +167,15 @@ func headerPredicate(m model.FieldMatch) (any, bool) {
 		out, empty = op("matches", path, whole.String()), whole.MatchString("")
 	case model.Present:
 		out, empty = object{"op": "defined", "path": path}, false
+	case model.Range:
+		if min(m.Start, m.End) < -maxInteger || max(m.Start, m.End) > maxInteger {
+			return nil, false
+		}
+		out, empty = op("range", path, []any{float64(m.Start), float64(m.End)}), false
 	default:
 		return nil, false
 	}
-	if m.IsHost() && m.Kind != model.Present {
+	if ignoreCase {
 		out["ignore_case"] = true
 	}
 	switch {

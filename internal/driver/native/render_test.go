@@ -46,7 +46,7 @@ func TestRender(t *testing.T) {
 				route(model.Action{Destinations: []model.WeightedDestination{
 					{Destination: "a", Weight: 4_000_000}, {Destination: "b", Weight: 1_000_000}, {Destination: "c"},
 				}}, model.Match{}),
-				route(model.Action{Destinations: to}, model.Match{Scheme: "https"}),
+				route(model.Action{Destinations: to}, model.Match{Query: []model.FieldMatch{{Name: "a/", Kind: model.Present}}}),
 			}},
 			{Listener: model.Listener{
 				Port: 9000, Protocol: model.UDP, Router: "u", Peer: netip.MustParseAddrPort("192.0.2.1:4000"),
@@ -107,13 +107,15 @@ func TestPredicates(t *testing.T) {
 	}
 	supported := Driver{}.Supports()
 	matches := map[string]model.Match{
-		"": {}, "route.match.method": {Method: "GET"},
+		"": {}, "route.match.method": {Method: "GET"}, "route.match.scheme": {Scheme: "https"},
+		"route.match.host": {Hosts: []string{"*.a", "b"}},
 		"route.match.predicate": {Predicate: &model.Predicate{Op: "not", Apply: []model.Predicate{
 			{Op: "defined", Path: "/a"}, {Op: "test", Path: "/a", Value: 1.0, IgnoreCase: true},
 		}}},
 	}
 	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Range, model.Present} {
 		matches["route.match.header."+string(k)] = field(k, k == model.Exact)
+		matches["route.match.query."+string(k)] = model.Match{Query: []model.FieldMatch{{Name: "q", Kind: k}}}
 	}
 	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.PathPrefix, model.Regex, model.Suffix} {
 		matches["route.match.path."+string(k)] = model.Match{Path: model.StringMatch{Kind: k, Value: "/v"}}

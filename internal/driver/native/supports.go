@@ -8,7 +8,8 @@ func (Driver) Supports() map[model.Feature]bool {
 		"egress.Allow": true, "egress.Deny": true, "egress.names": true, "accessLog": true, "destination.tls": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
 		"listener.timeout": true, "listener.router": true, "balance.ConsistentHash": true,
-		"route.match.method": true, "route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.rewrite": true,
+		"route.match.method": true, "route.match.scheme": true, "route.match.host": true, "authorization": true,
+		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.rewrite": true,
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true, "route.retry.backoff": true,
 		"outlierDetection": true, "panicThreshold": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
@@ -25,10 +26,13 @@ func (Driver) Supports() map[model.Feature]bool {
 	for p := range checks {
 		supported[model.HealthCheckFeature(p)] = true
 	}
-	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Present} {
+	for _, k := range []model.MatchKind{
+		model.Exact, model.Prefix, model.Suffix, model.Regex, model.Present, model.Range,
+	} {
 		supported["route.match.header."+model.Feature(k)] = true
+		supported["route.match.query."+model.Feature(k)] = true
 	}
-	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.PathPrefix} {
+	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.PathPrefix, model.Suffix, model.Regex} {
 		supported["route.match.path."+model.Feature(k)] = true
 	}
 	for cause := range retryCauses {

@@ -1,0 +1,104 @@
+package native
+
+import (
+	"slices"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/model"
+)
+
+// Where the metadata of a connection have the certificate of the client, which the listener has verified, and its URIs.
+const (
+	peerCertificate = "/TLS/peer"
+	peerURIs        = "/TLS/peer/uris"
+)
+
+// requestRules returns the rules of a listener for requests that go to a route, with the origins of the policies. With
+// authorization, only what a policy allows does.
+func (r *renderer) requestRules(l model.Listener, to *config.Route) ([]config.RuleRef, []model.Origin) {
+	rule := func(match any, action config.Action) config.RuleRef {
+		return config.RuleRef{Inline: &config.Rule{Match: match, Action: action}}
+	}
+	forward := config.Action{Route: &config.RouteRef{Inline: to}}
+	if !r.view.Workload.Authorize || !l.Protocol.Requests() {
+		return []config.RuleRef{rule(nil, forward)}, nil
+	}
+	var allowed []any
+	var origins []model.Origin
+	if l.TLS != nil && l.TLS.Validation != nil { // without, no client has an identity
+		for _, a := range r.view.AuthorizationPolicies {
+			if client := clientPredicate(a); client != nil && a.AppliesTo(l) {
+				allowed = append(allowed, r.allowedRequests(a, client)...)
+				origins = append(origins, a.Origin)
+			}
+		}
+	}
+	denied := rule(nil, config.Action{Deny: true})
+	if len(allowed) == 0 {
+		return []config.RuleRef{denied}, origins
+	}
+	return []config.RuleRef{rule(anyOf(allowed...), forward), denied}, origins
+}
+
+// clientPredicate matches the clients that a policy allows; nil for none.
+func clientPredicate(a model.AuthorizationPolicy) any {
+	switch {
+	case a.Ingress != nil: // the feature has a finding
+		return nil
+	case a.Everyone:
+		return object{"op": "defined", "path": peerCertificate}
+	case len(a.Sources) == 0:
+		return nil
+	}
+	var ids []any
+	for _, s := range a.Sources {
+		ids = append(ids, s.String())
+	}
+	return op("intersects", peerURIs, ids)
+}
+
+// allowedRequests returns predicates of the requests that a policy allows to its clients. What the proxy cannot match
+// is not allowed.
+func (r *renderer) allowedRequests(a model.AuthorizationPolicy, client any) []any {
+	if len(a.Matches) == 0 {
+		return []any{client}
+	}
+	var matches []any
+	for _, m := range a.Matches {
+		match, ok := predicateOf(m)
+		switch {
+		case !ok:
+			r.findings = append(r.findings, model.NewFinding(a.Origin, model.CodeNotSupported,
+				"driver native does not support a match of the policy, which allows no request by it"))
+		case match == nil:
+			return []any{client}
+		default:
+			matches = append(matches, match)
+		}
+	}
+	if len(matches) == 0 {
+		return nil
+	}
+	return []any{all(client, anyOf(matches...))}
+}
+
+// allowedStreams returns a listener for streams that completes handshakes of the allowed clients only: the greeting of
+// a server that sends first reaches no other client. It reports false if it allows none.
+func (r *renderer) allowedStreams(l model.Listener) (model.Listener, bool) {
+	if !r.view.Workload.Authorize || l.Protocol.Requests() {
+		return l, true
+	}
+	ids, everyone := r.view.AllowedStreams(l)
+	if l.TLS == nil || l.TLS.Validation == nil || len(ids) == 0 && !everyone {
+		return l, false
+	}
+	tls, validation := *l.TLS, *l.TLS.Validation
+	if !everyone {
+		validation.Names = slices.DeleteFunc(ids, func(id string) bool {
+			return len(l.TLS.Validation.Names) > 0 && !slices.Contains(l.TLS.Validation.Names, id)
+		})
+	}
+	tls.Mode, tls.Validation = model.TLSStrict, &validation // a client without TLS has no identity
+	l.TLS = &tls
+	return l, len(validation.Names) > 0 || everyone
+}
