@@ -90,7 +90,7 @@ func (r *renderer) requests(out model.Outbound) {
 		if !b.Protocol.Requests() {
 			continue
 		}
-		rules := clusterName(fmt.Sprintf("service/%d/%s", out.Port, b.Service))
+		rules := serviceName(out.Port, b)
 		list.Hosts = append(list.Hosts, config.HostRules{Hosts: hosts(b, out.Port), Rules: rules})
 		origins = append(origins, b.Origin)
 		r.service(rules, b)
@@ -126,7 +126,13 @@ func (r *renderer) service(name string, b model.Binding) {
 	list := config.RuleList{Name: name, Rules: []config.RuleRef{}}
 	origins := []model.Origin{b.Origin}
 	for _, route := range b.Routes {
-		if rule := r.rule(route); rule != nil {
+		if r.view.Workload.Role == model.RoleGateway {
+			var possible bool
+			if route.Match, possible = withHost(route.Match, b.Service); !possible {
+				continue
+			}
+		}
+		if rule := r.rule(route, false); rule != nil {
 			if to := rule.Action.Route; to != nil {
 				to.Inline.Metrics = &config.RouteMetrics{Service: b.Service, Route: route.Name}
 			}
@@ -144,7 +150,7 @@ func (r *renderer) stream(port uint16, b model.Binding) {
 		first = b.Routes[0]
 	}
 	first.Match = model.Match{}
-	rule := r.rule(first)
+	rule := r.rule(first, false)
 	if rule == nil {
 		return
 	}

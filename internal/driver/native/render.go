@@ -41,6 +41,8 @@ func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	}
 	if v.Workload.Role != model.RoleGateway {
 		r.outbound()
+	} else {
+		r.services()
 	}
 	return r.resources, model.SortFindings(r.findings)
 }
@@ -103,6 +105,7 @@ func (r *renderer) listener(in model.Inbound) {
 	}
 	tls, serves := serverTLS(l.TLS)
 	if !serves {
+		r.closed(out, l)
 		return
 	}
 	out.Spec.TLS = tls
@@ -120,7 +123,8 @@ func (r *renderer) listener(in model.Inbound) {
 	}
 	out.Rules.Inline = []config.RuleRef{}
 	for _, route := range in.Routes {
-		if rule := r.rule(route); rule != nil {
+		out.Spec.Canonical = out.Spec.Canonical || route.Action.Service != nil
+		if rule := r.rule(route, r.view.Workload.Role == model.RoleGateway); rule != nil {
 			out.Rules.Inline = append(out.Rules.Inline, config.RuleRef{Inline: rule})
 			origins = append(origins, route.Origin)
 		}
@@ -128,8 +132,16 @@ func (r *renderer) listener(in model.Inbound) {
 	r.add("listener/"+out.Name, &config.Config{Listeners: []config.Listener{out}}, origins...)
 }
 
-// rule renders a route; nil for one that is left out, with a finding.
-func (r *renderer) rule(route model.Route) *config.Rule {
+// closed renders a listener that closes connections.
+func (r *renderer) closed(out config.Listener, l model.Listener) {
+	out.Spec.Protocol = config.TCP
+	out.Rules.Inline = []config.RuleRef{{Inline: &config.Rule{Action: config.Action{Deny: true}}}}
+	r.add("listener/"+out.Name, &config.Config{Listeners: []config.Listener{out}}, l.Origin)
+}
+
+// rule renders a route; nil for one that is left out, with a finding. Routes of services have the retries and timeouts of
+// sidecars, also in gateways.
+func (r *renderer) rule(route model.Route, gateway bool) *config.Rule {
 	match, ok := predicateOf(route.Match)
 	if !ok {
 		r.skip(route, "its conditions are not supported")
@@ -137,15 +149,15 @@ func (r *renderer) rule(route model.Route) *config.Rule {
 	}
 	out := &config.Rule{Match: match}
 	action := route.Action
-	if action.Rewrite != nil {
-		if action.Rewrite.Host != "" || action.Rewrite.Path != "" || action.Rewrite.PathPrefix != nil {
-			r.skip(route, "rewrites of the host name and of the path are not supported")
-			return nil
-		}
-		out.Action.Rewrite = rewrites(*action.Rewrite)
+	if action.Redirect != nil {
+		return nil // the feature has a finding
 	}
-	if action.Service != nil || action.Redirect != nil {
-		return nil // the features have findings
+	if action.Rewrite != nil {
+		out.Action.Rewrite = rewrites(*action.Rewrite, route.Match.Path)
+	}
+	if action.Service != nil {
+		out.Action.Apply = r.serviceRules(*action.Service)
+		return out
 	}
 	var to []model.WeightedDestination
 	for _, d := range action.Destinations {
@@ -160,7 +172,7 @@ func (r *renderer) rule(route model.Route) *config.Rule {
 		Ingress: chain(action.ForwardChain), Egress: chain(action.ReverseChain),
 		Retry: gatewayRetry(action.Retry), Timeouts: timeouts(action),
 	}
-	if r.view.Workload.Role != model.RoleGateway {
+	if !gateway {
 		of.Retry, of.Timeouts = retry(action.Retry, connectTimeout), explicitTimeouts(action)
 	}
 	if len(to) == 1 {
@@ -197,18 +209,6 @@ func chain(names []string) []config.ClusterRef {
 	var out []config.ClusterRef
 	for _, name := range names {
 		out = append(out, config.ClusterRef{Name: clusterName(name)})
-	}
-	return out
-}
-
-// rewrites returns the changes of the metadata. Those of headers change requests.
-func rewrites(of model.Rewrite) []config.Rewrite {
-	var out []config.Rewrite
-	for _, h := range of.Headers {
-		out = append(out, config.Rewrite{Path: "/HTTP/headers/" + strings.ToLower(h.Name), Value: h.Value})
-	}
-	for _, m := range of.Metadata {
-		out = append(out, config.Rewrite{Path: m.Path, Value: m.Value})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -168,8 +169,8 @@ func (a *Action) check(map[string]bool) error {
 		return errors.New("deny: apply, route and rewrite have no effect with deny")
 	case a.Deny:
 		return nil
-	case a.Apply != "" && (a.Route != nil || len(a.Rewrite) > 0):
-		return errors.New("apply: route and rewrite have no effect with apply")
+	case a.Apply != "" && a.Route != nil:
+		return errors.New("apply: route has no effect with apply")
 	case a.Apply == "" && a.Route == nil:
 		return errors.New("route: a rule needs route, apply or deny")
 	}
@@ -182,7 +183,14 @@ func (r *Rewrite) check(set map[string]bool) error {
 			return fmt.Errorf("%s: is required", field)
 		}
 	}
-	return nil
+	if r.Pattern == "" {
+		return nil
+	}
+	if _, text := r.Value.(string); !text {
+		return errors.New("value: must be a string with pattern")
+	}
+	_, err := regexp.Compile(r.Pattern)
+	return named("pattern", err)
 }
 
 func (r *Route) check(set map[string]bool) error {

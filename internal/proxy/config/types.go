@@ -135,9 +135,9 @@ type Rule struct {
 	Action Action `json:"action"`
 }
 
-// Action is what happens with a session. With apply, rewrite and route have no effect and are refused.
+// Action is what happens with a session. With apply, route has no effect and is refused.
 type Action struct {
-	// Rewrite changes the metadata of the session.
+	// Rewrite changes the metadata of the session, also for the rules of apply.
 	Rewrite []Rewrite `json:"rewrite,omitempty"`
 	// Route is the name of a route, or a route.
 	Route *RouteRef `json:"route,omitempty"`
@@ -151,6 +151,9 @@ type Action struct {
 type Rewrite struct {
 	// Path is a JSON pointer. Objects on the way are created. "/" is all metadata.
 	Path string `json:"path"`
+	// Pattern is a regular expression (RE2): the value replaces what it matches first of the text at the path. Texts
+	// without a match, and other values, stay. Default: the value replaces the value at the path.
+	Pattern string `json:"pattern,omitempty"`
 	// Value is the new value, of any type.
 	Value any `json:"value"`
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// canonicalTarget returns the canonical form of a path with query, by RFC 3986, 6.2.2: different spellings of a path
+// CanonicalTarget returns the canonical form of a path with query, by RFC 3986, 6.2.2: different spellings of a path
 // match the same rules. Backslashes become slashes, percent-encoding is normalized, then dot segments are removed, then
 // repeated slashes are merged. Segments may have parameters: "..;x" is a dot segment. Escaped slashes stay escaped, and
 // the query is unchanged. The target has no control characters.
-func canonicalTarget(target []byte) ([]byte, error) {
+func CanonicalTarget(target []byte) ([]byte, error) {
 	path, query, hasQuery := bytes.Cut(target, []byte{'?'})
 	if isCanonical(path) {
 		return target, nil

@@ -80,7 +80,7 @@ func (r *Request) parseLine(text []byte) (host []byte, err error) {
 		}
 	}
 	if r.Canonical {
-		r.Target, err = canonicalTarget(r.Target)
+		r.Target, err = CanonicalTarget(r.Target)
 		return host, err
 	}
 	return host, checkPath(r.Target)

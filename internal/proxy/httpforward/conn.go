@@ -216,10 +216,12 @@ func (c *conn) handle() bool {
 		dest := slot.Get()
 		return dest != nil && c.forward(c.mirror, slot, dest, nil)
 	}
-	route, rule, slot, err := c.lookup()
+	route, meta, slot, err := c.lookup()
 	switch {
 	case errors.Is(err, object.ErrDenied):
 		return c.fail(403, err.Error())
+	case errors.Is(err, object.ErrRewrite):
+		return c.fail(500, err.Error())
 	case err != nil:
 		return c.fail(404, err.Error())
 	}
@@ -229,14 +231,6 @@ func (c *conn) handle() bool {
 	if idle := route.Timeouts.Idle; idle != nil {
 		c.stall = time.Duration(*idle) * time.Millisecond
 		c.limit(c.stall)
-	}
-	var meta *metadata.Tree
-	if len(rule.Rewrite) > 0 {
-		tree := c.Tree()
-		if err := rule.ApplyRewrites(&tree); err != nil {
-			return c.fail(500, err.Error())
-		}
-		meta = &tree
 	}
 	dest := slot.Get()
 	if dest == nil || dest.Spec.Protocol != "HTTP" || len(route.Ingress)+len(route.Egress) > 0 {
@@ -249,18 +243,18 @@ func (c *conn) handle() bool {
 	return c.forward(route, slot, dest, meta)
 }
 
-// lookup returns the route of the request, the rule that chose it, and a cluster of the route. If the cluster does not
-// exist, the route may have been replaced together with it.
-func (c *conn) lookup() (*object.Route, *object.Rule, *object.Slot[cluster.Cluster], error) {
-	route, rule, err := object.Lookup(c.s.Rules, c)
+// lookup returns the route of the request, its metadata if rules rewrite them, and a cluster of the route. If the
+// cluster does not exist, the route may have been replaced together with it.
+func (c *conn) lookup() (*object.Route, *metadata.Tree, *object.Slot[cluster.Cluster], error) {
+	route, meta, err := object.Lookup(c.s.Rules, c)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	slot := route.Choose()
 	if slot.Get() == nil {
-		if again, by, err := object.Lookup(c.s.Rules, c); err == nil && again != route {
-			return again, by, again.Choose(), nil
+		if again, rewritten, err := object.Lookup(c.s.Rules, c); err == nil && again != route {
+			return again, rewritten, again.Choose(), nil
 		}
 	}
-	return route, rule, slot, nil
+	return route, meta, slot, nil
 }

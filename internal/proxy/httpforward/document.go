@@ -149,13 +149,28 @@ func (c *conn) header(name string) (value string, has bool) {
 func (c *conn) Tree() metadata.Tree {
 	root := config.Copy(c.base).(map[string]any)
 	head := Metadata(&c.request)
-	head["version"] = c.version()
+	head["version"], head["scheme"] = c.version(), c.scheme()
 	root["HTTP"] = head
 	return metadata.Tree{Root: root}
 }
 
-func url(r *http1.Request) map[string]any {
-	target := string(r.Target)
+// Rewritten implements object.Rewritten: further rules see the rewritten path in all of its forms. With canonical paths,
+// it is canonical again.
+func (c *conn) Rewritten(copied *metadata.Tree) error {
+	target := copied.Lookup(metadata.Path{"HTTP", "url", "path"}).Text
+	if c.s.Canonical && strings.HasPrefix(target, "/") {
+		canonical, err := http1.CanonicalTarget([]byte(target))
+		if err != nil {
+			return err
+		}
+		target = string(canonical)
+	}
+	return copied.Set(metadata.Path{"HTTP", "url"}, urlOf(target))
+}
+
+func url(r *http1.Request) map[string]any { return urlOf(string(r.Target)) }
+
+func urlOf(target string) map[string]any {
 	url := map[string]any{
 		"url": target, "href": target, "protocol": "", "host": "", "port": "", "path": target, "pathname": target, "query": nil,
 	}

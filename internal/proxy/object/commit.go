@@ -7,7 +7,6 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
-	"anymesh.dev/anymesh/internal/proxy/metadata"
 )
 
 // commit stores the objects of the plan. Those that it replaces keep their slots, so that references see the new ones.
@@ -40,12 +39,10 @@ func (p *plan) commit() {
 	}
 	for _, r := range p.rules {
 		built := &Rule{
-			Name: r.name, Auto: r.auto, Match: r.spec.Match, matches: p.matches[r.name], Rewrite: r.spec.Action.Rewrite,
+			Name: r.name, Auto: r.auto, Match: r.spec.Match, matches: p.matches[r.name],
 			Deny: r.spec.Action.Deny,
 		}
-		for _, w := range built.Rewrite {
-			built.paths = append(built.paths, metadata.ParsePath(w.Path))
-		}
+		built.setRewrites(r.spec.Action.Rewrite)
 		if r.spec.Action.Route != nil {
 			built.Route = s.routes.use(r.spec.Action.Route.Name)
 		}

@@ -3,8 +3,8 @@ package object
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -33,9 +33,11 @@ type Rule struct {
 	matches predicate.Predicate
 	Rewrite []config.Rewrite
 	paths   []metadata.Path
-	Route   *Slot[Route]
-	Apply   *Slot[RuleList]
-	Deny    bool
+	// patterns are those of the rewrites; nil without one.
+	patterns []*regexp.Regexp
+	Route    *Slot[Route]
+	Apply    *Slot[RuleList]
+	Deny     bool
 }
 
 // Route says where a session goes.
@@ -140,16 +142,6 @@ func (l *RuleList) match(d metadata.Document) *Rule {
 	for _, slot := range l.Rules {
 		if r := slot.Get(); r != nil && r.matches(d) {
 			return r
-		}
-	}
-	return nil
-}
-
-// ApplyRewrites applies the rewrites of a rule.
-func (r *Rule) ApplyRewrites(t *metadata.Tree) error {
-	for i, w := range r.Rewrite {
-		if err := t.Set(r.paths[i], w.Value); err != nil {
-			return fmt.Errorf("rewrite of rule %q: %w", r.Name, err)
 		}
 	}
 	return nil

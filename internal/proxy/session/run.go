@@ -53,8 +53,11 @@ func (s *Session) run(ctx context.Context) {
 
 // lookupStatus returns the status for a client without a route.
 func lookupStatus(err error) int {
-	if errors.Is(err, object.ErrDenied) {
+	switch {
+	case errors.Is(err, object.ErrDenied):
 		return 403
+	case errors.Is(err, object.ErrRewrite):
+		return 500
 	}
 	return 404
 }
@@ -64,11 +67,11 @@ func (s *Session) lookup() (*object.Route, error) {
 	if s.Source.Route != nil {
 		return s.Source.Route, nil
 	}
-	route, rule, err := object.Lookup(s.Rules, s.Meta)
-	if err != nil {
-		return nil, err
+	route, rewritten, err := object.Lookup(s.Rules, s.Meta)
+	if rewritten != nil {
+		*s.Meta = *rewritten
 	}
-	return route, rule.ApplyRewrites(s.Meta)
+	return route, err
 }
 
 // prepare makes the stages of the route.

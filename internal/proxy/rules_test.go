@@ -51,3 +51,30 @@ clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {addr
 		t.Error("deny with apply is accepted")
 	}
 }
+
+// Rules rewrite a request before those that they apply, which see the result.
+func TestRewriteBeforeApply(t *testing.T) {
+	up := httpServer(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host+" "+r.RequestURI) })
+	at := start(t, fmt.Sprintf(`
+listeners:
+- name: in
+  spec: {protocol: HTTP, port: $IN, address: 127.0.0.1, canonical: true}
+  rules:
+  - match: {op: starts, path: /HTTP/url/path, value: /old}
+    action: {apply: inner, rewrite: [{path: /HTTP/url/path, pattern: "^/old", value: /}, {path: /HTTP/headers/host, value: inner.example}]}
+rulelists:
+- name: inner
+  rules:
+  - {match: {op: test, path: /HTTP/url/pathname, value: /a}, action: {rewrite: [{path: /HTTP/url/path, pattern: z, value: y}], route: {destination: up}}}
+  - {match: {op: test, path: /HTTP/url/params/q, value: "1"}, action: {rewrite: [{path: /HTTP/url/path, pattern: "[?].*", value: ""}], route: {destination: up}}}
+clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}]
+`, up), "IN")
+	for path, want := range map[string]string{
+		"/old/a?b=1": "inner.example /a?b=1", "/old/b/../a?z": "inner.example /a?y", "/old/x?q=1": "inner.example /x", "/a": "404", "/old/c": "404",
+	} {
+		response, body := do(t, request(t, "GET", "http://"+at["IN"]+path, nil))
+		if body != want && fmt.Sprint(response.StatusCode) != want {
+			t.Errorf("%s: got %d %q, want %q", path, response.StatusCode, body, want)
+		}
+	}
+}
