@@ -49,7 +49,7 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	m.head("cluster_endpoints", "gauge", "Endpoints by state: healthy, unhealthy by health checks, ejected because they failed.")
 	for _, c := range clusters {
 		count := map[string]int{}
-		for _, e := range c.Endpoints() {
+		for _, e := range c.Targets() {
 			count[e.State()]++
 		}
 		for _, state := range []string{"healthy", "unhealthy", "ejected"} {

@@ -34,7 +34,8 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 		out.Spec.Port = 0
 	}
 	out.Spec.TLS = clientTLS(d.TLS)
-	if d.Discovery.Kind == model.DiscoverDNS && (captured(d.Protocol) || d.Protocol == model.WebSocket) {
+	out.EachAddress = d.Discovery.Kind == model.DiscoverDNSEndpoints
+	if (d.Discovery.Kind == model.DiscoverDNS || out.EachAddress) && (captured(d.Protocol) || d.Protocol == model.WebSocket) {
 		out.Spec.Family = family(r.Mesh)
 	}
 	if d.Transport != "" {

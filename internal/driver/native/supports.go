@@ -12,8 +12,9 @@ func (Driver) Supports() map[model.Feature]bool {
 		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.service": true, "route.rewrite": true,
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true, "route.retry.backoff": true,
 		"outlierDetection": true, "panicThreshold": true,
-		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
-		model.DiscoveryFeature(model.DiscoverStatic): true, model.DiscoveryFeature(model.DiscoverNone): true,
+		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverDNSEndpoints): true,
+		model.DiscoveryFeature(model.DiscoverInstances): true,
+		model.DiscoveryFeature(model.DiscoverStatic):    true, model.DiscoveryFeature(model.DiscoverNone): true,
 		"listener.track": true, "listener.endSessions": true,
 	}
 	for p := range protocols {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,17 +29,25 @@ type Cluster struct {
 	HealthCheck  *config.HealthCheck
 	Outlier      *config.Outlier
 	Limits       config.Limits
-	// Stop ends the health checks.
+	EachAddress  bool
+	// Resolve returns the addresses of a host name. Default: those of the resolver of the system.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Stop ends the health checks and the resolution of names.
 	Stop context.CancelFunc
 	*Stats
+
+	// begun is closed when each endpoint has been resolved and checked once; nil if they need neither.
+	begun        chan struct{}
+	first        sync.Once
+	resolvedOnce atomic.Bool
 
 	key     metadata.Path
 	current atomic.Pointer[choice]
 
-	mu       sync.Mutex // guards changes of endpoints and of their state
-	check    Check
-	checking context.Context
-	watched  map[*Endpoint]context.CancelFunc
+	mu      sync.Mutex // guards changes of endpoints and of their state
+	check   Check
+	running context.Context // of checks and resolutions; nil before Start
+	watched map[*Endpoint]context.CancelFunc
 }
 
 // Stats counts what goes to a cluster.
@@ -60,7 +69,8 @@ type Traffic struct{ Bytes, Pieces atomic.Uint64 }
 
 // choice are the endpoints and what a balancer made of them.
 type choice struct {
-	endpoints []*Endpoint
+	configured []*Endpoint
+	endpoints  []*Endpoint // with the addresses of host names
 	balancer
 }
 
@@ -88,30 +98,35 @@ type Endpoint struct {
 	mu     sync.Mutex
 	idle   []io.Closer
 	closed bool
+	// addresses are the endpoints of the addresses of a host name.
+	addresses atomic.Pointer[[]*Endpoint]
 }
 
 // New returns a cluster without endpoints.
 func New(name string, auto bool, c *config.Cluster) *Cluster {
 	out := &Cluster{
 		Name: name, Spec: c.Spec, Auto: auto, LoadBalancer: c.LoadBalancer, key: metadata.ParsePath(c.LoadBalancer.Key),
-		HealthCheck: c.HealthCheck, Outlier: c.Outlier, Limits: c.Limits, Stop: func() {}, Stats: new(Stats),
+		HealthCheck: c.HealthCheck, Outlier: c.Outlier, Limits: c.Limits, EachAddress: c.EachAddress, Stop: func() {}, Stats: new(Stats),
+	}
+	if out.HealthCheck != nil || out.EachAddress {
+		out.begun = make(chan struct{})
 	}
 	out.current.Store(&choice{balancer: list(nil)})
 	return out
 }
 
-// Endpoints returns the endpoints.
-func (c *Cluster) Endpoints() []*Endpoint { return c.current.Load().endpoints }
+// Endpoints returns the endpoints, as configured.
+func (c *Cluster) Endpoints() []*Endpoint { return c.current.Load().configured }
+
+// Targets returns the endpoints that are chosen from: with EachAddress, those of the addresses of names.
+func (c *Cluster) Targets() []*Endpoint { return c.current.Load().endpoints }
 
 // SetEndpoints replaces the endpoints.
 func (c *Cluster) SetEndpoints(all []*Endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range all {
-		e.owner.Store(c)
-	}
 	c.rebuild(all)
-	c.watch(all)
+	c.watch()
 }
 
 // ErrOverflow is the error of what exceeds the limits of a cluster.
@@ -148,6 +163,7 @@ func (c *Cluster) Pick(d metadata.Document, tried []*Endpoint) (*Endpoint, error
 	if c.Spec.To != "" {
 		return c.dynamic(d)
 	}
+	c.wait()
 	now := c.current.Load()
 	if len(now.endpoints) == 0 {
 		return nil, fmt.Errorf("cluster %q: %w", c.Name, ErrNoEndpoint)
@@ -168,7 +184,7 @@ func (c *Cluster) Pick(d metadata.Document, tried []*Endpoint) (*Endpoint, error
 
 // Untried reports whether there is an endpoint that was not tried.
 func (c *Cluster) Untried(tried []*Endpoint) bool {
-	return slices.ContainsFunc(c.Endpoints(), func(e *Endpoint) bool { return !slices.Contains(tried, e) })
+	return slices.ContainsFunc(c.Targets(), func(e *Endpoint) bool { return !slices.Contains(tried, e) })
 }
 
 // hash returns the hash of the session's value at the key; a random one if there is none.
@@ -232,6 +248,9 @@ func (e *Endpoint) Close() {
 	all := e.idle
 	e.idle, e.closed = nil, true
 	e.mu.Unlock()
+	for _, one := range e.resolved() {
+		one.Close()
+	}
 	for _, c := range all {
 		_ = c.Close() // an idle connection
 	}

@@ -15,7 +15,8 @@ type Check func(ctx context.Context, c *Cluster, e *Endpoint) error
 
 // health is what is known about an endpoint.
 type health struct {
-	unhealthy atomic.Bool // by health checks
+	unhealthy atomic.Bool // by health checks, and before the first one
+	checked   atomic.Bool
 	ejected   atomic.Bool // by failures
 	failures  atomic.Int32
 
@@ -49,7 +50,11 @@ const defaultPanic = 50
 
 // rebuild makes the balancer for the endpoints that are available; for all of them if too few are. It requires the
 // lock.
-func (c *Cluster) rebuild(all []*Endpoint) {
+func (c *Cluster) rebuild(configured []*Endpoint) {
+	all := c.expand(configured)
+	for _, e := range all {
+		e.owner.Store(c)
+	}
 	policy := c.LoadBalancer.Policy
 	if policy == "" && len(all) > 1 {
 		policy = config.RoundRobin
@@ -62,7 +67,7 @@ func (c *Cluster) rebuild(all []*Endpoint) {
 	if len(available)*100 < threshold*len(all) {
 		available = all
 	}
-	c.current.Store(&choice{all, newBalancer(policy, available)})
+	c.current.Store(&choice{configured, all, newBalancer(policy, available)})
 }
 
 // changed takes a change of the state of an endpoint into account.
@@ -89,7 +94,7 @@ func (c *Cluster) Report(e *Endpoint, ok bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := c.Endpoints()
+	all := c.Targets()
 	ejected := 0
 	for _, one := range all {
 		if one.health.ejected.Load() {
@@ -101,7 +106,7 @@ func (c *Cluster) Report(e *Endpoint, ok bool) {
 	}
 	e.health.eject(ejection, func() { e.owner.Load().changed() })
 	c.Ejections.Add(1)
-	c.rebuild(all)
+	c.rebuild(c.Endpoints())
 }
 
 // eject ejects the endpoint for a time, which grows if it fails again soon.
@@ -124,24 +129,32 @@ func (h *health) eject(base time.Duration, changed func()) {
 	})
 }
 
-// Start begins the health checks of the endpoints, also of those that are added, until Stop.
+// Start begins the health checks of the endpoints and the resolution of their names, also of those that are added, until
+// Stop.
 func (c *Cluster) Start(ctx context.Context, check Check) {
-	if c.HealthCheck == nil {
+	if c.HealthCheck == nil && !c.EachAddress {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.check = check
-	c.checking, c.Stop = context.WithCancel(ctx)
+	c.running, c.Stop = context.WithCancel(ctx)
 	c.watched = map[*Endpoint]context.CancelFunc{}
-	c.watch(c.Endpoints())
+	c.watch()
+	resolved := func(e *Endpoint) bool { return len(e.resolved()) > 0 }
+	c.resolvedOnce.Store(slices.ContainsFunc(c.Endpoints(), resolved)) // by the cluster that this one replaces
+	c.mayBegin()
+	if c.EachAddress {
+		go c.resolveAlways(c.running)
+	}
 }
 
-// watch begins and ends checks, so that these endpoints are checked. It requires the lock.
-func (c *Cluster) watch(all []*Endpoint) {
-	if c.check == nil {
+// watch begins and ends checks, so that the current endpoints are checked. It requires the lock.
+func (c *Cluster) watch() {
+	if c.running == nil || c.HealthCheck == nil {
 		return
 	}
+	all := c.Targets()
 	for e, stop := range c.watched {
 		if !slices.Contains(all, e) {
 			stop()
@@ -150,10 +163,43 @@ func (c *Cluster) watch(all []*Endpoint) {
 	}
 	for _, e := range all {
 		if c.watched[e] == nil {
-			ctx, stop := context.WithCancel(c.checking)
+			ctx, stop := context.WithCancel(c.running)
 			c.watched[e] = stop
+			if !e.health.checked.Load() {
+				e.health.unhealthy.Store(true)
+			}
 			go c.checkAlways(ctx, e)
 		}
+	}
+	c.rebuild(c.Endpoints())
+}
+
+// beginTimeout limits how long requests wait for the first resolution and health check of a new cluster.
+const beginTimeout = 5 * time.Second
+
+// wait waits until each endpoint that the cluster began with has been resolved and checked once.
+func (c *Cluster) wait() {
+	if c.begun == nil {
+		return
+	}
+	select {
+	case <-c.begun:
+		return
+	default:
+	}
+	limit := time.NewTimer(beginTimeout)
+	defer limit.Stop()
+	select {
+	case <-c.begun:
+	case <-limit.C:
+	}
+}
+
+// mayBegin ends wait if each endpoint has been resolved and checked.
+func (c *Cluster) mayBegin() {
+	unchecked := func(e *Endpoint) bool { return c.HealthCheck != nil && !e.health.checked.Load() }
+	if (!c.EachAddress || c.resolvedOnce.Load()) && !slices.ContainsFunc(c.Targets(), unchecked) {
+		c.first.Do(func() { close(c.begun) })
 	}
 }
 
@@ -179,10 +225,14 @@ func (c *Cluster) checkAlways(ctx context.Context, e *Endpoint) {
 		after := before && passed < healthy || failed >= unhealthy
 		if first {
 			after = err != nil
+			e.health.checked.Store(true)
 		}
 		if after != before {
 			e.health.unhealthy.Store(after)
 			c.changed()
+		}
+		if first {
+			c.mayBegin()
 		}
 		select {
 		case <-ctx.Done():

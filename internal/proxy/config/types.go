@@ -77,6 +77,9 @@ type Cluster struct {
 	HealthCheck *HealthCheck `json:"health_check,omitempty"`
 	// Outlier ejects endpoints that fail.
 	Outlier *Outlier `json:"outlier,omitempty"`
+	// EachAddress makes each address of a host name an endpoint. Names are resolved every 5 seconds. Default: a name is
+	// resolved for each connection.
+	EachAddress bool `json:"each_address,omitempty"`
 	// Limits bound what goes to the cluster at a time.
 	Limits Limits `json:"limits,omitzero"`
 }
