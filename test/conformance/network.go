@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -101,6 +102,8 @@ func connectNetworks() (external *netns, err error) {
 				return addLocalRoute(hostNetwork.String())
 			})
 		},
+		func() error { return running("eth0") },
+		func() error { return external.do(func() error { return running("eth1") }) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -127,6 +130,20 @@ func up(device string, addresses ...string) error {
 		}
 	}
 	return netlink.LinkSetUp(link)
+}
+
+// running waits until a device forwards packets. The kernel begins with that some time after the device is up, and drops
+// packets before; a connection then needs a second for its next attempt.
+func running(device string) error {
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		link, err := netlink.LinkByName(device)
+		if err != nil || link.Attrs().OperState == netlink.OperUp {
+			return err
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("%s is not running: %s", device, link.Attrs().OperState)
+		}
+	}
 }
 
 // addLocalRoute makes every address of a network local.
