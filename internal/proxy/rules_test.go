@@ -78,3 +78,32 @@ clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {addr
 		}
 	}
 }
+
+// A listener appends the address of the client, and tells the scheme, unless it trusts what a proxy before it tells.
+func TestForwarded(t *testing.T) {
+	up := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header["X-Forwarded-For"], r.Header["X-Forwarded-Proto"])
+	})
+	at := start(t, fmt.Sprintf(`
+listeners:
+- {name: no, spec: {protocol: HTTP, port: $NO, address: 127.0.0.1}, rules: to}
+- {name: append, spec: {protocol: HTTP, port: $APPEND, address: 127.0.0.1, forwarded: append}, rules: to}
+- {name: trust, spec: {protocol: HTTP, port: $TRUST, address: 127.0.0.1, forwarded: trust}, rules: to}
+rulelists: [{name: to, rules: [{action: {route: {destination: up}}}]}]
+clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}]
+`, up), "NO", "APPEND", "TRUST")
+	sent := []string{"X-Forwarded-For: 1.1.1.1", "x-forwarded-for: 2.2.2.2", "X-Forwarded-Proto: https"}
+	for _, c := range []struct {
+		listener string
+		fields   []string
+		want     string
+	}{
+		{"NO", sent, "[1.1.1.1 2.2.2.2] [https]"}, {"NO", nil, "[] []"},
+		{"APPEND", sent, "[1.1.1.1,2.2.2.2,127.0.0.1] [http]"}, {"APPEND", nil, "[127.0.0.1] [http]"},
+		{"TRUST", sent, "[1.1.1.1,2.2.2.2,127.0.0.1] [https]"}, {"TRUST", nil, "[127.0.0.1] [http]"},
+	} {
+		if _, body := do(t, request(t, "GET", "http://"+at[c.listener]+"/", nil, c.fields...)); body != c.want {
+			t.Errorf("%s with %v: got %s, want %s", c.listener, c.fields, body, c.want)
+		}
+	}
+}

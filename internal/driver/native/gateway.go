@@ -42,6 +42,14 @@ func withHost(m model.Match, host string) (model.Match, bool) {
 	return rest, model.Match{Hosts: m.Hosts, Headers: onHost}.Matches(model.Request{Host: host})
 }
 
+// forwarded returns what a gateway does with the address and the scheme of clients.
+func forwarded(w model.Workload) string {
+	if w.TrustedHops > 0 {
+		return "trust"
+	}
+	return "append"
+}
+
 // services renders the rules of the services that the routes of a gateway lead to.
 func (r *renderer) services() {
 	for _, out := range r.view.Outbound {

@@ -123,7 +123,9 @@ func (r *renderer) listener(in model.Inbound) {
 	}
 	out.Rules.Inline = []config.RuleRef{}
 	for _, route := range in.Routes {
-		out.Spec.Canonical = out.Spec.Canonical || route.Action.Service != nil
+		if route.Action.Service != nil {
+			out.Spec.Canonical, out.Spec.Forwarded = true, forwarded(r.view.Workload)
+		}
 		if rule := r.rule(route, r.view.Workload.Role == model.RoleGateway); rule != nil {
 			out.Rules.Inline = append(out.Rules.Inline, config.RuleRef{Inline: rule})
 			origins = append(origins, route.Origin)

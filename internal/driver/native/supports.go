@@ -9,7 +9,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
 		"listener.timeout": true, "listener.router": true, "balance.ConsistentHash": true,
 		"route.match.method": true, "route.match.scheme": true, "route.match.host": true, "authorization": true,
-		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.service": true, "route.rewrite": true,
+		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.service": true, "gateway.trustedHops": true, "route.rewrite": true,
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true, "route.retry.backoff": true,
 		"outlierDetection": true, "panicThreshold": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverDNSEndpoints): true,

@@ -13,7 +13,7 @@ import (
 
 // listenerFields are the fields of a listener's spec by protocol.
 var listenerFields = map[Protocol][]string{
-	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol", "captured", "canonical"},
+	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol", "captured", "canonical", "forwarded"},
 	WebSocket:        {"port", "address", "tls", "http2", "proxy_protocol"},
 	TCP:              {"port", "address", "tls", "proxy_protocol", "captured", "sni"},
 	UDP:              {"port", "address", "connect", "options"},

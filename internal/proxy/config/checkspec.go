@@ -89,6 +89,9 @@ func (s *ListenerSpec) check() error {
 	case s.SNI && s.TLS != nil:
 		return errors.New("sni: the listener terminates TLS")
 	}
+	if !slices.Contains([]string{"", "append", "trust"}, s.Forwarded) {
+		return fmt.Errorf("forwarded: %q is none of append and trust", s.Forwarded)
+	}
 	if err := checkType(s.Type); err != nil {
 		return err
 	}

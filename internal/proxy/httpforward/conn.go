@@ -119,6 +119,7 @@ func (c *conn) serve() (first []byte) {
 		begun := time.Now()
 		c.info.begin(c.head, begun)
 		if c.mirror == nil {
+			c.addForwarded()
 			c.s.Stats.Requests.Add(1)
 		}
 		c.status, c.started, c.unread = 0, false, false
