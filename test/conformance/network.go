@@ -132,8 +132,8 @@ func up(device string, addresses ...string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// running waits until a device forwards packets. The kernel begins with that some time after the device is up, and drops
-// packets before; a connection then needs a second for its next attempt.
+// running waits until a device forwards packets. The kernel begins with that some time after the device is up, and
+// drops packets before; a connection then needs a second for its next attempt.
 func running(device string) error {
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		link, err := netlink.LinkByName(device)

@@ -35,7 +35,8 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 	}
 	out.Spec.TLS = clientTLS(d.TLS)
 	out.EachAddress = d.Discovery.Kind == model.DiscoverDNSEndpoints
-	if (d.Discovery.Kind == model.DiscoverDNS || out.EachAddress) && (captured(d.Protocol) || d.Protocol == model.WebSocket) {
+	named := d.Discovery.Kind == model.DiscoverDNS || out.EachAddress
+	if named && (captured(d.Protocol) || d.Protocol == model.WebSocket) {
 		out.Spec.Family = family(r.Mesh)
 	}
 	if d.Transport != "" {

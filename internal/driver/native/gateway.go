@@ -7,8 +7,8 @@ import (
 )
 
 // A gateway routes a request to a service twice: the rules of its listener rewrite it, and apply the rules of the
-// service, which are the resources that sidecars have, too. The rules of a service see its name as the host, whatever host the
-// request is forwarded with.
+// service, which are the resources that sidecars have, too. The rules of a service see its name as the host, whatever
+// host the request is forwarded with.
 
 // serviceRules returns the name of the rules of a service; of rules that match nothing, if the gateway has none.
 func (r *renderer) serviceRules(to model.ServiceTarget) string {

@@ -141,8 +141,8 @@ func (r *renderer) closed(out config.Listener, l model.Listener) {
 	r.add("listener/"+out.Name, &config.Config{Listeners: []config.Listener{out}}, l.Origin)
 }
 
-// rule renders a route; nil for one that is left out, with a finding. Routes of services have the retries and timeouts of
-// sidecars, also in gateways.
+// rule renders a route; nil for one that is left out, with a finding. Routes of services have the retries and timeouts
+// of sidecars, also in gateways.
 func (r *renderer) rule(route model.Route, gateway bool) *config.Rule {
 	match, ok := predicateOf(route.Match)
 	if !ok {

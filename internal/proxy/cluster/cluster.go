@@ -106,7 +106,8 @@ type Endpoint struct {
 func New(name string, auto bool, c *config.Cluster) *Cluster {
 	out := &Cluster{
 		Name: name, Spec: c.Spec, Auto: auto, LoadBalancer: c.LoadBalancer, key: metadata.ParsePath(c.LoadBalancer.Key),
-		HealthCheck: c.HealthCheck, Outlier: c.Outlier, Limits: c.Limits, EachAddress: c.EachAddress, Stop: func() {}, Stats: new(Stats),
+		HealthCheck: c.HealthCheck, Outlier: c.Outlier, Limits: c.Limits, EachAddress: c.EachAddress,
+		Stop: func() {}, Stats: new(Stats),
 	}
 	if out.HealthCheck != nil || out.EachAddress {
 		out.begun = make(chan struct{})

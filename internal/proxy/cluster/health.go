@@ -129,8 +129,8 @@ func (h *health) eject(base time.Duration, changed func()) {
 	})
 }
 
-// Start begins the health checks of the endpoints and the resolution of their names, also of those that are added, until
-// Stop.
+// Start begins the health checks of the endpoints and the resolution of their names, also of those that are added,
+// until Stop.
 func (c *Cluster) Start(ctx context.Context, check Check) {
 	if c.HealthCheck == nil && !c.EachAddress {
 		return

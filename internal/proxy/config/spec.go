@@ -56,8 +56,8 @@ type ListenerSpec struct {
 	// see them: dot segments are resolved, slashes merged, and percent-encoding normalized; a dot at the end of the host
 	// is removed. By default, requests with dot segments in the path are refused.
 	Canonical bool `json:"canonical,omitempty"`
-	// Forwarded makes the listener append the address of the client to X-Forwarded-For, and set X-Forwarded-Proto: "append"
-	// replaces the scheme that the client sends, "trust" keeps it, for listeners behind another proxy. Default: both
+	// Forwarded makes the listener append the address of the client to X-Forwarded-For, and set X-Forwarded-Proto:
+	// "append" replaces the scheme that the client sends, "trust" keeps it, for listeners behind another proxy. Default: both
 	// fields are forwarded as they are.
 	Forwarded string `json:"forwarded,omitempty"`
 	// SNI makes a TCP listener read the server name that the client of TLS asks for, into /TLS/sni of the metadata. TLS is

@@ -154,8 +154,8 @@ func (c *conn) Tree() metadata.Tree {
 	return metadata.Tree{Root: root}
 }
 
-// Rewritten implements object.Rewritten: further rules see the rewritten path in all of its forms. With canonical paths,
-// it is canonical again.
+// Rewritten implements object.Rewritten: further rules see the rewritten path in all of its forms. With canonical
+// paths, it is canonical again.
 func (c *conn) Rewritten(copied *metadata.Tree) error {
 	target := copied.Lookup(metadata.Path{"HTTP", "url", "path"}).Text
 	if c.s.Canonical && strings.HasPrefix(target, "/") {
