@@ -34,9 +34,9 @@
 // repeated for further tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
 // part 2 s later; "1s+2s" delays the headers as well. A "tcp" server always greets the client immediately.
 //
-// Each workload also gets requests that no file has: those that its view tells apart (package model/requests), as far as
-// a client of the pod can send them. They must end as the interpreter decides. ANYMESH_CONFORMANCE_DERIVED is their
-// number.
+// Each workload also gets requests that no file has: those that its view tells apart (package model/requests), as far
+// as a client of the pod can send them. They must end as the interpreter decides. ANYMESH_CONFORMANCE_DERIVED is
+// their number.
 //
 // "check edge: 8080 => passes" and "=> fails" are the result of the health check that a gateway makes of its listener on a
 // port.
