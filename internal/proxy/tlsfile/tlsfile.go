@@ -66,8 +66,8 @@ func pool(name string) (*x509.CertPool, error) {
 
 var errNoCertificate = errors.New("the listener has no certificate")
 
-// Server returns the configuration of a listener. Without a certificate, no handshake succeeds. Protocols are offered if
-// the listener names none.
+// Server returns the configuration of a listener. Without a certificate, no handshake succeeds. Protocols are offered
+// if the listener names none.
 func Server(spec *config.ListenerTLS, protocols []string) (*tls.Config, error) {
 	if len(spec.ALPN) > 0 {
 		protocols = spec.ALPN
