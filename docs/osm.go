@@ -18,7 +18,8 @@ semantics, and [Coming from OSM](from-osm.md) how to take over an installation.
 
 ## MeshConfig
 
-The MeshConfig with the name ` + "`osm-mesh-config`" + ` has effect; of several, the oldest. ` + "`v1alpha1`" + ` and ` + "`v1alpha2`" + ` have the same settings.
+The MeshConfig with the name ` + "`osm-mesh-config`" + ` has effect; of several, the oldest. ` + "`kubectl apply`" + ` of a file in
+` + "`v1alpha1`" + ` keeps the settings that only ` + "`v1alpha2`" + ` has: an annotation has them in ` + "`v1alpha1`" + `.
 Changes act without a restart: at once on traffic, and on pods that are created later where the table says "new pods". An invalid value has a finding, and
 the default applies; the other settings have effect. A setting without effect has a finding, unless its value asks for what is done in any case.
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
@@ -34,6 +35,7 @@ func (Dialect) ConvertedKinds() []schema.GroupKind {
 	return []schema.GroupKind{
 		{Group: access.GroupVersion.Group, Kind: "TrafficTarget"}, {Group: specs.GroupVersion.Group, Kind: kindHTTPRouteGroup},
 		{Group: specs.GroupVersion.Group, Kind: kindTCPRoute}, {Group: split.GroupVersion.Group, Kind: "TrafficSplit"},
+		{Group: config.GroupVersion.Group, Kind: kindMeshConfig},
 	}
 }
 
@@ -87,6 +89,7 @@ var conversions = map[string]struct {
 	kindHTTPRouteGroup: {groupUp, groupDown},
 	kindTCPRoute:       {tcpUp, tcpDown},
 	"TrafficSplit":     {splitUp, splitDown},
+	kindMeshConfig:     {meshConfigUp, meshConfigDown},
 }
 
 // move moves a field of one object to another. It does nothing if there is none.

@@ -87,6 +87,16 @@ kind: TrafficSplit
 metadata: {name: web, namespace: shop, annotations: {
   anymesh.dev/smi-weights: '{"web-v1":{"from":"500m","to":500},"web-v2":{"from":1,"to":1000}}'}}
 spec: {service: web, matches: [{kind: HTTPRouteGroup, name: beta}], backends: [{service: web-v1, weight: 500}, {service: web-v2, weight: 1000}]}`},
+	"MeshConfig": {`
+apiVersion: config.openservicemesh.io/v1alpha1
+kind: MeshConfig
+metadata: {name: osm-mesh-config, namespace: osm-system, annotations: {
+  anymesh.dev/meshconfig-settings: '{"sidecar":{"localProxyMode":"PodIP"},"traffic":{"outboundIPRangeInclusionList":["10.0.0.0/8"]}}'}}
+spec: {sidecar: {logLevel: error}, traffic: {enableEgress: true}}`, `
+apiVersion: config.openservicemesh.io/v1alpha2
+kind: MeshConfig
+metadata: {name: osm-mesh-config, namespace: osm-system}
+spec: {sidecar: {logLevel: error, localProxyMode: PodIP}, traffic: {enableEgress: true, outboundIPRangeInclusionList: [10.0.0.0/8]}}`},
 }
 
 func read(t *testing.T, text string) (out map[string]any) {
@@ -145,11 +155,30 @@ func TestMatchesSurviveTypedClientsOfOlderVersions(t *testing.T) {
 	}
 }
 
+// Settings of MeshConfig that v1alpha1 does not have survive kubectl apply of a file in v1alpha1, which deletes from the
+// object in v1alpha1 what the file applied last has, and this file has not. A value in the file counts.
+func TestSettingsSurviveApplyOfTheOlderVersion(t *testing.T) {
+	o := read(t, published["MeshConfig"][1])
+	if err := (Dialect{}).Convert(o, "v1alpha1"); err != nil {
+		t.Fatal(err)
+	}
+	delete(o["spec"].(map[string]any)["sidecar"].(map[string]any), "localProxyMode")
+	delete(o["spec"].(map[string]any), "traffic")
+	o["spec"].(map[string]any)["traffic"] = read(t, "{outboundIPRangeInclusionList: [10.1.0.0/16]}")
+	if err := (Dialect{}).Convert(o, "v1alpha2"); err != nil {
+		t.Fatal(err)
+	}
+	want := read(t, `{sidecar: {logLevel: error, localProxyMode: PodIP}, traffic: {outboundIPRangeInclusionList: [10.1.0.0/16]}}`)
+	if got := plain(t, o["spec"].(map[string]any)); !reflect.DeepEqual(got, plain(t, want)) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestConversionsThatAreWrong(t *testing.T) {
 	for text, version := range map[string]string{
 		"{apiVersion: split.smi-spec.io/v1, kind: TrafficSplit}":                                                       "v1alpha4",
 		"{apiVersion: split.smi-spec.io/v1alpha4, kind: TrafficSplit}":                                                 "v2",
-		"{apiVersion: config.openservicemesh.io/v1alpha1, kind: MeshConfig}":                                           "v1alpha2",
+		"{apiVersion: config.openservicemesh.io/v1alpha2, kind: MeshRootCertificate}":                                  "v1alpha2",
 		"{apiVersion: split.smi-spec.io/v1alpha1, kind: TrafficSplit, spec: {backends: [{service: a, weight: much}]}}": "v1alpha4",
 	} {
 		if err := (Dialect{}).Convert(read(t, text), version); err == nil {

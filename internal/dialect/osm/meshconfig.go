@@ -63,7 +63,7 @@ type meshConfigRule struct {
 
 func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConfig) {
 	o := all[0]
-	at := originOf(config.GroupVersion.Group, "MeshConfig", o)
+	at := originOf(config.GroupVersion.Group, kindMeshConfig, o)
 	if o.Name != meshConfigName {
 		r.findings.Emit(model.NewFinding(at.At("metadata.name"), model.CodeInvalidField,
 			"has no effect: only the MeshConfig with the name "+meshConfigName+" has"))

@@ -26,7 +26,7 @@ func specOf(objects []client.Object) meshSpec {
 	var oldest *config.MeshConfig
 	var at model.Origin
 	for _, o := range dialect.ObjectsOf[*config.MeshConfig](objects) {
-		origin := originOf(config.GroupVersion.Group, "MeshConfig", o)
+		origin := originOf(config.GroupVersion.Group, kindMeshConfig, o)
 		if o.Name == meshConfigName && (oldest == nil || origin.CompareAge(at) < 0) {
 			oldest, at = o, origin
 		}

@@ -16,6 +16,7 @@ import (
 
 const (
 	rootCertificatePath = "spec.featureFlags.enableMeshRootCertificate"
+	kindMeshConfig      = "MeshConfig"
 	kindRootCertificate = "MeshRootCertificate"
 
 	roleActive, rolePassive, roleInactive = "active", "passive", "inactive"
