@@ -3,6 +3,7 @@ package controlplane
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,17 +64,30 @@ func (cp *controlPlane) rootPlan() identity.Plan {
 	return plan
 }
 
-// rootFindings returns a finding for each object that plans a root if the CA is that of a user.
+// rootFindings returns a finding for each object that plans a root if the CA is that of a user, and for an active object
+// whose root does not sign yet.
 func (cp *controlPlane) rootFindings() []model.Finding {
-	if cp.caStore.Status().Managed {
-		return nil
-	}
+	status := cp.caStore.Status()
 	var out []model.Finding
 	for _, root := range cp.roots() {
-		out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect, fmt.Sprintf(
-			"has no effect: the CA in Secret %s/%s is not managed by Anymesh", cp.Namespace, identity.CASecret)))
+		if !status.Managed {
+			out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect, fmt.Sprintf(
+				"has no effect: the CA in Secret %s/%s is not managed by Anymesh", cp.Namespace, identity.CASecret)))
+		} else if root.Active && !signs(status, root.Origin.Object().String()) {
+			f := model.NewFinding(root.Origin, model.CodeNoEffect, "does not sign yet: all sidecars have to trust it "+
+				"before, also if it never was passive; \"anymesh identity status\" shows until when")
+			f.Severity = model.Info
+			out = append(out, f)
+		}
 	}
 	return out
+}
+
+// signs reports whether a root signs that has the name, or none yet.
+func signs(status identity.Status, name string) bool {
+	return slices.ContainsFunc(status.Roots, func(r identity.Root) bool {
+		return r.Role == identity.RoleSigning && (r.Name == name || r.Name == "")
+	})
 }
 
 // dumpIdentity writes the roots and the state of their rotation, without keys.

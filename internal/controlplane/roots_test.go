@@ -78,6 +78,29 @@ func TestObjectsRotateTheRoot(t *testing.T) {
 	}
 }
 
+// An object that becomes active without having been passive has a finding until its root signs.
+func TestRootThatDoesNotSignYet(t *testing.T) {
+	t.Parallel()
+	k := newPopulatedAPI(t)
+	enableRoots(t, k)
+	applyRoot(t, k, "one", "active")
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplica(t, "a", process.address)
+	r.expectReady()
+	waits := func(name string) bool {
+		return slices.ContainsFunc(r.runtimeFindings(), func(f model.Finding) bool {
+			return f.Object.Name == name && f.Severity == model.Info && strings.Contains(f.Text, "does not sign yet")
+		})
+	}
+	r.eventually("the object has the root in use", func() bool {
+		return path.Base(r.caStore.Status().Roots[0].Name) == "one" && !waits("one")
+	})
+	applyRoot(t, k, "one", "inactive")
+	applyRoot(t, k, "two", "active")
+	r.eventually("a finding", func() bool { return waits("two") && !waits("one") })
+}
+
 // A rotation waits for certificates that live for longer than configured.
 func TestRotationKnowsLongCertificates(t *testing.T) {
 	t.Parallel()

@@ -155,8 +155,8 @@ func TestMatchesSurviveTypedClientsOfOlderVersions(t *testing.T) {
 	}
 }
 
-// Settings of MeshConfig that v1alpha1 does not have survive kubectl apply of a file in v1alpha1, which deletes from the
-// object in v1alpha1 what the file applied last has, and this file has not. A value in the file counts.
+// Settings of MeshConfig that v1alpha1 does not have survive kubectl apply of a file in v1alpha1, which deletes from
+// the object in v1alpha1 what the file applied last has, and this file has not. A value in the file counts.
 func TestSettingsSurviveApplyOfTheOlderVersion(t *testing.T) {
 	o := read(t, published["MeshConfig"][1])
 	if err := (Dialect{}).Convert(o, "v1alpha1"); err != nil {
