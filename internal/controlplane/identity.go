@@ -64,8 +64,8 @@ func (cp *controlPlane) rootPlan() identity.Plan {
 	return plan
 }
 
-// rootFindings returns a finding for each object that plans a root if the CA is that of a user, and for an active object
-// whose root does not sign yet.
+// rootFindings returns a finding for each object that plans a root if the CA is that of a user, and for an active
+// object whose root does not sign yet.
 func (cp *controlPlane) rootFindings() []model.Finding {
 	status := cp.caStore.Status()
 	var out []model.Finding
