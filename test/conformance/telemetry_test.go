@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -233,14 +234,16 @@ func startTraced(t *testing.T, binary string, tracing sidecar.Tracing) string {
 	}
 }
 
-// freePorts returns ports that nothing listens on.
+// freePorts returns ports that nothing listens on. They are below those that the kernel chooses for connections: a
+// connection of another process cannot take them before the test does.
 func freePorts(t *testing.T, n int) []uint16 {
 	t.Helper()
+	const first, last = 20_000, 32_000
 	var out []uint16
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(out) < n {
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", first+rand.IntN(last-first)))
 		if err != nil {
-			t.Fatal(err)
+			continue // taken
 		}
 		defer l.Close()
 		out = append(out, uint16(l.Addr().(*net.TCPAddr).Port))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -224,13 +225,15 @@ func (h handset) hears(t *testing.T, other handset, text string) {
 	t.Fatalf("a phone does not hear %q", text)
 }
 
-// freePort returns a port that nobody uses for UDP.
+// freePort returns a port that nobody uses for UDP. It is none of those that the kernel chooses for sockets.
 func freePort(t *testing.T) int {
 	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		port := 10_000 + rand.IntN(20_000)
+		c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			c.Close()
+			return port
+		}
 	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).Port
 }
