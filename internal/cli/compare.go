@@ -29,7 +29,7 @@ func compareCommand() *cobra.Command {
 			"a route or a policy is about, and those that none is about. An application is the same in both if its Deployment, StatefulSet,\n" +
 			"DaemonSet, Job or Pod has the same kind, namespace and name; so both sets contain these.\n\n" +
 			"--driver compares what the drivers support. Aspects for --ignore are " + listAspects() + ".\n\n" +
-			"Exit codes: 0 if there is no difference, 1 if there is one, 2 for wrong usage.",
+			"Exit codes: 0 if there is no difference, 1 if there is one, 2 for wrong usage, or if there is nothing to compare.",
 		Example: "  anymesh compare -f old/ --with new/\n" +
 			"  helm template CHART | anymesh compare -f deployed/ --with - -o json\n" +
 			"  anymesh compare -f manifests/ --driver A --driver B\n" +
@@ -48,6 +48,10 @@ func compareCommand() *cobra.Command {
 				return err
 			}
 			report := compare.Run(a, b, ignored)
+			if report.Parties == 0 {
+				return exitError{2, errors.New("there is nothing to compare: neither side has an application or a gateway in a mesh; " +
+					"anymesh lint says what is wrong with manifests")}
+			}
 			text := func(w io.Writer, style terminal.Style) error { return report.Text(w, style) }
 			if err := show(c, output, report, notes, text); err != nil {
 				return err

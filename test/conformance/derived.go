@@ -14,10 +14,11 @@ import (
 )
 
 // envDerived is the environment variable with the largest number of derived requests of a workload; all means all.
+// hack/test.sh sets it for long tests.
 const envDerived = "ANYMESH_CONFORMANCE_DERIVED"
 
 // usualDerived is the number of derived requests of a workload without envDerived: each takes some milliseconds.
-const usualDerived = 60
+const usualDerived = 40
 
 // derivedLines returns requests that the view tells apart (package requests) and that a client in the pod or in the
 // external network can send, evenly chosen. So the sidecar is compared with the interpreter also where the file has no

@@ -54,3 +54,5 @@
 // it is "complete" or "broken". A response may take longer than specified, but never less. "log TEXT" is the entry in
 // the access log: if a line of a workload has one, these are all entries of its file.
 package conformance
+
+//go:generate go test -run TestEachFeatureIsShown . -update

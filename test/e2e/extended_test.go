@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestThirdPartyDrivers runs a program with third-party drivers, from a module of its own, beside Envoy.
@@ -57,6 +60,19 @@ func installProgram(t *testing.T, program, values string) {
 	if _, err := command(t.Context(), "", program, "install", "--kubeconfig", lab.kubeconfig, "--values", file); err != nil {
 		t.Fatal(err)
 	}
+	// An API server calls webhooks of pods that end until it knows that they do.
+	eventually(t, 10*time.Second, "the replaced pods of the control plane end", func() error {
+		pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, p := range pods.Items {
+			if p.DeletionTimestamp != nil {
+				return fmt.Errorf("%s ends", p.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // extendedOutput runs a command of the extended program and fails the test on error.
