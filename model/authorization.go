@@ -122,3 +122,24 @@ func (v *View) AllowedStreams(l Listener) (ids []string, everyone bool) {
 	slices.Sort(ids)
 	return slices.Compact(ids), everyone
 }
+
+// StreamListener returns a listener for streams that completes handshakes of the allowed clients only: the greeting of
+// a server that sends first reaches no other client. It reports false if it allows none.
+func (v *View) StreamListener(l Listener) (Listener, bool) {
+	if !v.Workload.Authorize || l.Protocol.Requests() {
+		return l, true
+	}
+	ids, everyone := v.AllowedStreams(l)
+	if l.TLS == nil || l.TLS.Validation == nil || len(ids) == 0 && !everyone {
+		return l, false
+	}
+	tls, validation := *l.TLS, *l.TLS.Validation
+	if !everyone {
+		validation.Names = slices.DeleteFunc(ids, func(id string) bool {
+			return len(l.TLS.Validation.Names) > 0 && !slices.Contains(l.TLS.Validation.Names, id)
+		})
+	}
+	tls.Mode, tls.Validation = TLSStrict, &validation // a client without TLS has no identity
+	l.TLS = &tls
+	return l, len(validation.Names) > 0 || everyone
+}

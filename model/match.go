@@ -164,10 +164,15 @@ func (w *Rewrite) apply(r Request, matched StringMatch) Request {
 		r.Headers = append(slices.DeleteFunc(slices.Clone(r.Headers), replaced), w.Headers...)
 	}
 	for _, set := range w.Metadata {
-		r.Metadata = withMetadata(r.Metadata, strings.FieldsFunc(set.Path, func(c rune) bool {
-			return c == '/'
-		}), set.Value)
+		r = r.WithMetadata(set.Path, set.Value)
 	}
+	return r
+}
+
+// WithMetadata returns the request with a value at a slash-separated path of a copy of its metadata.
+func (r Request) WithMetadata(path string, value any) Request {
+	steps := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+	r.Metadata = withMetadata(r.Metadata, steps, value)
 	return r
 }
 

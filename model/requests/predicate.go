@@ -1,11 +1,6 @@
 package requests
 
-import (
-	"slices"
-	"strings"
-
-	"anymesh.dev/anymesh/model"
-)
+import "anymesh.dev/anymesh/model"
 
 // predicates adds a dimension for each value of the metadata that predicates are about.
 func (c *collector) predicates(matches []model.Match) {
@@ -33,7 +28,7 @@ func (c *collector) predicates(matches []model.Match) {
 	for _, path := range order {
 		d := dimension{name: "metadata " + path, values: []func(*draft){func(*draft) {}}}
 		for _, v := range append(found[path], other) {
-			d.values = append(d.values, func(r *draft) { r.Metadata = with(r.Metadata, steps(path), v) })
+			d.values = append(d.values, func(r *draft) { r.Request = r.WithMetadata(path, v) })
 		}
 		c.metadata = append(c.metadata, d)
 	}
@@ -64,26 +59,4 @@ func predicateValues(p model.Predicate) []any {
 		return nil
 	}
 	return []any{p.Value}
-}
-
-func steps(path string) []string {
-	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
-}
-
-// with returns a copy of metadata with a value at a path.
-func with(metadata map[string]any, path []string, value any) map[string]any {
-	if len(path) == 0 {
-		return metadata
-	}
-	out := make(map[string]any, len(metadata)+1)
-	for k, v := range metadata {
-		out[k] = v
-	}
-	if len(path) == 1 {
-		out[path[0]] = value
-		return out
-	}
-	inner, _ := out[path[0]].(map[string]any)
-	out[path[0]] = with(inner, slices.Clone(path[1:]), value)
-	return out
 }

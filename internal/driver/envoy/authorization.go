@@ -121,24 +121,3 @@ func permission(m model.Match) *rbacconfigv3.Permission {
 	}
 	return &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_AndRules{AndRules: all}}
 }
-
-// allowedStreams returns a listener for streams that completes handshakes of the allowed clients only: the greeting of
-// a server that sends first reaches no other client. It reports false if it allows none.
-func (r *renderer) allowedStreams(l model.Listener) (model.Listener, bool) {
-	if !r.view.Workload.Authorize || l.Protocol.Requests() {
-		return l, true
-	}
-	ids, everyone := r.view.AllowedStreams(l)
-	if l.TLS == nil || l.TLS.Validation == nil || len(ids) == 0 && !everyone {
-		return l, false
-	}
-	tls, validation := *l.TLS, *l.TLS.Validation
-	if !everyone {
-		validation.Names = slices.DeleteFunc(ids, func(id string) bool {
-			return len(l.TLS.Validation.Names) > 0 && !slices.Contains(l.TLS.Validation.Names, id)
-		})
-	}
-	tls.Mode, tls.Validation = model.TLSStrict, &validation // a client without TLS has no identity
-	l.TLS = &tls
-	return l, len(validation.Names) > 0 || everyone
-}

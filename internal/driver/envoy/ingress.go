@@ -30,7 +30,7 @@ func (r *renderer) ingress() {
 				"driver envoy does not support listeners of sidecars with routes; the listener is not served"))
 			continue
 		}
-		l, allowed := r.allowedStreams(l)
+		l, allowed := r.view.StreamListener(l)
 		cluster := ingressCluster(r.view.Workload, l)
 		r.add(cluster, applicationCluster(r.view.Mesh, cluster, l), l.Origin)
 		chain := &listenerv3.FilterChain{

@@ -24,7 +24,7 @@ func (r *renderer) inbound(l model.Listener) {
 	if !captured(l.Protocol) || l.Port == 0 {
 		return // the features have findings
 	}
-	l, allowed := r.allowedStreams(l)
+	l, allowed := r.view.StreamListener(l)
 	tls, serves := serverTLS(l.TLS)
 	if !serves || !allowed {
 		return // connections are closed
