@@ -84,8 +84,12 @@ type Spec struct {
 	// Container has the name, image, environment, ports and resources of the sidecar; its command is set by the
 	// injector.
 	Container corev1.Container
-	// Command starts the sidecar when the certificates exist. The agent supervises the process.
+	// Command starts the sidecar when the certificates exist. The agent supervises the process. Empty if the application
+	// is its own proxy ("proxyless"), as gRPC libraries with xDS are: nothing is captured then, the agent answers no DNS
+	// questions, and each container of the application gets ApplicationEnv and, to read, CertificatesDir.
 	Command []string
+	// ApplicationEnv are variables for the containers of a proxyless application. A container keeps its own.
+	ApplicationEnv []corev1.EnvVar
 	// Files are created in FilesDir before each start of the sidecar. Each has at most 120 KiB. Their content is in the
 	// environment of the container: it cannot change after admission, and everybody who can read the pod can read it.
 	Files map[string][]byte
@@ -105,14 +109,17 @@ type Spec struct {
 	// still serves. It must make clients use other pods for new requests without failing requests. Empty if the
 	// sidecar does not support it.
 	Drain []string
-	// RelaySocket is the Unix domain socket on which the agent relays the delta ADS stream of the sidecar to its xDS
-	// server, RelayAddress with host:port. Secrets (envoy.extensions.transport_sockets.tls.v3.Secret) then get the content
+	// RelaySocket is the Unix domain socket on which the agent relays the ADS stream of the sidecar to its xDS server,
+	// RelayAddress with host:port. Secrets (envoy.extensions.transport_sockets.tls.v3.Secret) then get the content
 	// of the files that they name. Empty if the sidecar connects to the server itself.
 	RelaySocket, RelayAddress string
 	// ConfigArgument is the option of Command that takes configuration as JSON, which is merged into that of Files. The
 	// agent adds the content of ProxySettings.ConfigFiles to it. Empty if the sidecar does not support it.
 	ConfigArgument string
 }
+
+// Proxyless reports whether the application is its own proxy.
+func (s *Spec) Proxyless() bool { return len(s.Command) == 0 }
 
 const (
 	// FilesDir is the directory of the files of a Spec in the sidecar container.

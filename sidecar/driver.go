@@ -50,6 +50,13 @@ type Renderer interface {
 	RenderDestination(reach model.ResolvedDestination) []Resource
 }
 
+// MultipleStreams is implemented by renderers whose sidecars open several xDS streams: gRPC libraries open one for each
+// service that they call. The control plane accepts a few of each pod otherwise.
+type MultipleStreams interface {
+	// StreamsOfSidecar is the largest number of open streams of a pod.
+	StreamsOfSidecar() int
+}
+
 // HostNameType is the xDS type of the host names that the agent of a pod answers. The control plane serves them
 // with the resources of a driver, and to pods whose driver delivers configuration itself on a port of their own.
 const HostNameType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualDomain"

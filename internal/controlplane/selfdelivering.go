@@ -82,10 +82,16 @@ func (cp *controlPlane) newNames() {
 // serveFrom creates the xDS server of a deliverer. label is the value of the label "driver" of its metrics.
 func (cp *controlPlane) serveFrom(d *driver, label string, connections int) {
 	metrics := prometheus.WrapRegistererWith(prometheus.Labels{"driver": label}, cp.registry)
-	d.xds = xds.NewServer(cp.authorizer(d), xds.Options{
+	options := xds.Options{
 		TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.clientLog,
 		MaxConnections: connections,
-	})
+	}
+	if renderer, _ := sidecar.RendererOf(d.Name); renderer != nil {
+		if several, is := renderer.(sidecar.MultipleStreams); is {
+			options = options.WithStreams(several.StreamsOfSidecar())
+		}
+	}
+	d.xds = xds.NewServer(cp.authorizer(d), options)
 	d.deliverer.Connect(cp.engine, d.xds)
 	d.deliverer.Register(metrics)
 }

@@ -8,6 +8,7 @@ package driver
 
 import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	_ "anymesh.dev/anymesh/internal/driver/grpc"   // registers itself
 	_ "anymesh.dev/anymesh/internal/driver/native" // registers itself
 	"anymesh.dev/anymesh/sidecar"
 )

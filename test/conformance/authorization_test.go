@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
 )
 
@@ -174,7 +175,7 @@ func authorizationWays(client, kind string, rules [2]string, permissive bool) st
 // TestAuthorization checks that the sidecars and the interpreter allow and route what SMI defines, for the product of
 // identities, protocols, routes, methods, TrafficSplits and permissive mode.
 func TestAuthorization(t *testing.T) {
-	sidecars := map[string]string{"envoy": envoyFolder(t) + "/envoy", native.Name: native.Name}
+	sidecars := map[string]string{"envoy": envoyFolder(t) + "/envoy", native.Name: native.Name, grpc.Name: grpc.Name}
 	for _, permissive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("permissive=%v", permissive), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "authorization.txtar")

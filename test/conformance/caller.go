@@ -50,6 +50,8 @@ type caller struct {
 	dial func(ctx context.Context, address string) (net.Conn, error)
 	// secured is the TLS configuration of the client; nil without TLS.
 	secured *tls.Config
+	// library is that of the application, which connects to targets of the mesh itself; nil if the pod has a proxy.
+	library *library
 
 	http http.RoundTripper
 	sent int
@@ -179,12 +181,11 @@ func (c *caller) request(ctx context.Context) (Observation, error) {
 
 func (c *caller) call(ctx context.Context) (Observation, error) {
 	r := c.line.Request
-	conn, err := grpc.NewClient("passthrough:///"+c.to.String(), grpc.WithAuthority(r.Host), grpc.WithDisableRetry(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.connect))
+	conn, done, err := c.dialGRPC()
 	if err != nil {
 		return Observation{}, err
 	}
-	defer conn.Close()
+	defer done()
 	for _, h := range r.Headers {
 		ctx = metadata.AppendToOutgoingContext(ctx, h.Name, h.Value)
 	}
@@ -193,6 +194,9 @@ func (c *caller) call(ctx context.Context) (Observation, error) {
 		ctx = metadata.AppendToOutgoingContext(ctx, holdHeader, "1")
 	}
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, r.Path)
+	if err != nil && c.library != nil {
+		return Observation{Status: grpcStatus(err)}, nil // it needs no connection for that
+	}
 	if err != nil {
 		return Observation{}, err
 	}
@@ -205,14 +209,9 @@ func (c *caller) call(ctx context.Context) (Observation, error) {
 		err = nil
 	}
 	seen := Observation{Status: "ok"}
-	if s, _ := status.FromError(err); err != nil {
-		seen.Status = fmt.Sprintf("%s (%s)", s.Code(), s.Message())
-		for name, code := range grpcCodes {
-			if uint32(code) == uint32(s.Code()) {
-				seen.Status = name
-			}
-		}
-		if c.received.Load() == 0 {
+	if err != nil {
+		seen.Status = grpcStatus(err)
+		if c.received.Load() == 0 && c.library == nil {
 			return Observation{}, err
 		}
 	}
@@ -224,6 +223,28 @@ func (c *caller) call(ctx context.Context) (Observation, error) {
 		return seen, nil
 	}
 	return seen, decodeReceived(got[0], &seen.Received)
+}
+
+// grpcStatus returns the name of the status of a call, or what it says if cases do not have it.
+func grpcStatus(err error) string {
+	s := status.Convert(err)
+	for name, code := range grpcCodes {
+		if uint32(code) == uint32(s.Code()) {
+			return name
+		}
+	}
+	return fmt.Sprintf("%s (%s)", s.Code(), s.Message())
+}
+
+// dialGRPC returns the connection for a call, and a function to call after it.
+func (c *caller) dialGRPC() (conn *grpc.ClientConn, done func(), err error) {
+	if c.library != nil {
+		conn, err = c.library.dial(c.line.Request.Host, c.line.Request.Port)
+		return conn, func() {}, err
+	}
+	conn, err = grpc.NewClient("passthrough:///"+c.to.String(), grpc.WithAuthority(c.line.Request.Host), grpc.WithDisableRetry(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.connect))
+	return conn, func() { _ = conn.Close() }, err
 }
 
 // stream waits for the greeting of the server, then sends the response script.

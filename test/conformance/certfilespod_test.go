@@ -93,7 +93,7 @@ func (p *filesPod) serveRelay() {
 		close(served)
 	}()
 	p.stop = func() { stop(); <-served }
-	socket, err := relay.Listen(p.t.Context(), filepath.Join(p.dir, "xds.sock"))
+	socket, err := relay.Listen(p.t.Context(), filepath.Join(p.dir, "xds.sock"), 0o600)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -18,7 +19,7 @@ import (
 var driversOfCases = []struct {
 	name   string
 	driver sidecar.Capabilities
-}{{envoy.Name, envoy.Driver{}}, {native.Name, native.Driver{}}}
+}{{envoy.Name, envoy.Driver{}}, {native.Name, native.Driver{}}, {grpc.Name, libraries{}}}
 
 // elsewhere are tests with real sidecars for features that no case of a driver shows, or whose absence no request of a
 // case shows.
@@ -29,6 +30,7 @@ var elsewhere = map[string]map[model.Feature]string{
 		"outlierDetection":        "TestHealth",
 		"tls.secret.Kubernetes":   "TestIngress",
 	},
+	grpc.Name: {"authorization": "TestAuthorization"},
 	native.Name: {
 		"balance.ConsistentHash": "TestLegsOfCallMeet", "destination.jsondecap": "TestPairs", "destination.jsonencap": "TestPairs",
 		"destination.jsonsocket": "TestPairs", "destination.prometheus": "TestMetrics", "destination.sync": "TestSync",
@@ -51,8 +53,8 @@ type shown struct {
 	cases, requests int
 }
 
-// coverage returns how the cases test each feature that a driver declares.
-func coverage(t *testing.T, supports map[model.Feature]bool) map[model.Feature]shown {
+// coverage returns how the cases test each feature that a driver declares. Without a proxy, some lines are not sent.
+func coverage(t *testing.T, supports map[model.Feature]bool, proxyless bool) map[model.Feature]shown {
 	t.Helper()
 	out := map[model.Feature]shown{}
 	for _, c := range readCases(t) {
@@ -68,6 +70,11 @@ func coverage(t *testing.T, supports map[model.Feature]bool) map[model.Feature]s
 			}
 			lines := slices.DeleteFunc(slices.Clone(c.Lines), func(l Line) bool { return l.Workload != name })
 			lines = append(lines, derivedLines(view, name, lines)...)
+			if proxyless {
+				if lines = libraryLines(view, lines); len(lines) == 0 || view.Gateway {
+					continue
+				}
+			}
 			for _, n := range needs {
 				s := out[n.Feature]
 				s.cases++
@@ -125,6 +132,9 @@ var unobserved = map[string][]model.Feature{
 		"route.match.query.Regex", "route.match.query.Suffix", "route.retry.backoff", "route.retry.connect-failure",
 		"route.retry.refused-stream",
 	},
+	grpc.Name: {
+		"egress.Allow", "route.retry.connect-failure", "route.retry.refused-stream", "route.retry.reset", "route.retry.status",
+	},
 	native.Name: {
 		"destination.discard", "destination.logger", "healthCheck.http2", "route.retry.backoff", "route.retry.connect-failure",
 		"route.retry.refused-stream",
@@ -138,7 +148,10 @@ func TestEachFeatureIsShown(t *testing.T) {
 	cells := map[model.Feature][]string{}
 	for _, d := range driversOfCases {
 		supports := d.driver.Supports()
-		all := coverage(t, supports)
+		all := coverage(t, supports, d.name == grpc.Name)
+		if d.name == grpc.Name {
+			supports = grpc.Driver{}.Supports()
+		}
 		for _, f := range model.AllFeatures() {
 			s, other := all[f], elsewhere[d.name][f]
 			missing := slices.Contains(unobserved[d.name], f)
@@ -209,6 +222,6 @@ do what the feature says, or the test with a real sidecar that shows it. "–" i
 support: a workload that needs it gets the finding [NotSupportedByDriver](findings/NotSupportedByDriver.md). "not
 observed" is declared and rendered, and no test shows its effect.
 
-| feature | envoy | native |
-|---|---|---|
+| feature | envoy | native | grpc |
+|---|---|---|---|
 `

@@ -26,11 +26,15 @@ import (
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	grpcdriver "anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/internal/pod/relay"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
+
+// streams is the number of streams that a sidecar may open.
+const streams = 200
 
 // startTimeout limits the time until Envoy is ready.
 const startTimeout = 30 * time.Second
@@ -54,6 +58,7 @@ type discovery struct {
 	rejections []string
 	metricsURL string // of the agent
 	relay      *relay.Relay
+	library    *library // nil for a proxy
 	server     *xds.Server
 	envoy      int // process ID
 }
@@ -101,7 +106,7 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 	}
 	s := xds.NewServer(func(_ context.Context, _ xds.Peer, n *corev3.Node) (xds.Grant, error) {
 		return xds.Grant{Key: n.GetId(), Identity: n.GetId()}, nil
-	}, xds.Options{Observer: d, Logger: slog.New(slog.DiscardHandler)})
+	}, xds.Options{Observer: d, Logger: slog.New(slog.DiscardHandler)}.WithStreams(streams))
 	s.Publish(node, snapshot, time.Time{})
 	d.server = s
 	go func() { _ = s.Serve(ctx, l) }() // until the process ends
@@ -124,6 +129,9 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 	}
 	if p.binary == native.Name {
 		return d, p.startNative(ctx, w, address, d)
+	}
+	if p.binary == grpcdriver.Name {
+		return d, p.startLibrary(ctx, w, address, d)
 	}
 	injector := &sidecar.InjectorContext{
 		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node, SDSSocketPath: p.socket,
@@ -174,7 +182,7 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 // serveRelay relays xDS to a discovery server as the agent does, but without TLS.
 func (p process) serveRelay(ctx context.Context, discovery *net.TCPAddr) (*relay.Relay, error) {
 	socket := filepath.Join(p.dir, "xds.sock")
-	l, err := relay.Listen(ctx, socket)
+	l, err := relay.Listen(ctx, socket, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -138,8 +139,11 @@ func inside(out io.Writer) error {
 		}
 	}
 	var driver sidecar.Driver = envoy.Driver{}
-	if os.Getenv(envBinary) == native.Name {
+	switch os.Getenv(envBinary) {
+	case native.Name:
 		driver = native.Driver{}
+	case grpc.Name:
+		driver = grpc.Driver{}
 	}
 	renderer, err := rendererFor(driver, settings)
 	if err != nil {
@@ -162,6 +166,9 @@ func inside(out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	all := slices.Concat(own, derivedLines(view, workload, own))
+	if os.Getenv(envBinary) == grpc.Name {
+		all = libraryLines(view, all)
+	}
 	p, d, err := enter(ctx, os.Getenv(envBinary), dir, m, view, all)
 	if err != nil {
 		return err

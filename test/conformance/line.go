@@ -37,6 +37,8 @@ type Line struct {
 	Except string
 	// Derived is true for a request that no file has: see derivedLines. It is sent once.
 	Derived bool
+	// Library is true for a call of an application whose gRPC library is its proxy.
+	Library bool
 	// Want is the expectation after "=>".
 	Want Expectation
 }

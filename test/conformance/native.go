@@ -26,9 +26,9 @@ const (
 	envProxyNode   = "ANYMESH_CONFORMANCE_NODE"
 )
 
-// declared reports whether the driver native declares all that a view needs.
-func declared(view *model.View) bool {
-	supports := native.Driver{}.Supports()
+// declared reports whether a driver declares all that a view needs.
+func declared(driver sidecar.Capabilities, view *model.View) bool {
+	supports := driver.Supports()
 	return !slices.ContainsFunc(view.Needs(), func(n model.Need) bool { return !supports[n.Feature] })
 }
 

@@ -21,7 +21,7 @@ func TestNative(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !declared(view) {
+			if !declared(native.Driver{}, view) {
 				continue
 			}
 			ran++

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -24,6 +25,7 @@ type pod struct {
 	counter  *requestCounter
 
 	certificates *certificates
+	library      *library // of the application; nil if the pod has a proxy
 }
 
 // enter sets up the sidecar of a workload in this process, with all servers that the lines need. The process must
@@ -62,13 +64,16 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err := serveNames(dir, names); err != nil {
 		return nil, nil, fmt.Errorf("name server: %w", err)
 	}
-	if err := p.application(); err != nil {
-		return nil, nil, err
+	proxyless := binary == grpc.Name
+	if !proxyless {
+		if err := p.application(); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := external.do(p.serveExternal); err != nil {
 		return nil, nil, err
 	}
-	if !view.Gateway {
+	if !view.Gateway && !proxyless {
 		if err := captureTraffic(view); err != nil {
 			return nil, nil, err
 		}
@@ -77,6 +82,10 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 		return nil, nil, err
 	}
 	d, err := process{binary, dir, socket, nil}.start(ctx, view.Workload, m.Rendered[view.Workload.Key])
+	if err == nil && proxyless {
+		p.library = d.library
+		err = p.serveApplication()
+	}
 	return p, d, err
 }
 
@@ -244,7 +253,7 @@ func (p *pod) caller(l Line) (*caller, error) {
 		return nil, err
 	}
 	if !l.Into {
-		return newCaller(l, netip.AddrPortFrom(l.Request.Address, l.Request.Port),
+		return p.newCaller(l, netip.AddrPortFrom(l.Request.Address, l.Request.Port),
 			func(ctx context.Context, address string) (net.Conn, error) {
 				return d.DialContext(ctx, "tcp4", address)
 			}), nil
@@ -257,8 +266,20 @@ func (p *pod) caller(l Line) (*caller, error) {
 		})
 		return conn, err
 	})
+	if p.library != nil {
+		c = newCaller(l, libraryServer(l.Request.Port), func(ctx context.Context, address string) (net.Conn, error) {
+			return d.DialContext(ctx, "tcp4", address)
+		})
+	}
 	c.secured = secured
 	return c, nil
+}
+
+// newCaller returns the client of a line in the pod.
+func (p *pod) newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (net.Conn, error)) *caller {
+	c := newCaller(l, to, dial)
+	c.library = p.library
+	return c
 }
 
 // Workloads returns the workloads that the lines of the case use.

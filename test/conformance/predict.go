@@ -36,6 +36,9 @@ func predict(d model.Decision, l Line) end {
 	var spent time.Duration
 	own := func(tries int, http, grpc string) end { // a local response of the sidecar
 		if l.Request.Protocol == model.GRPC {
+			if l.Library {
+				grpc = libraryStatus(http, grpc)
+			}
 			return end{tries, grpc, true, spent}
 		}
 		return end{tries, http, true, spent}

@@ -51,6 +51,12 @@ type Options struct {
 	MaxResponseSize                int
 }
 
+// WithStreams returns the options for clients that open up to a number of streams, at once when they start.
+func (o Options) WithStreams(n int) Options {
+	o.MaxStreamsPerIdentity, o.MaxStreamBurst, o.MaxStreamsPerMinute = n, n, n
+	return o
+}
+
 func (o *Options) setDefaults() {
 	for _, l := range limits {
 		switch {

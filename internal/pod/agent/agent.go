@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,8 @@ import (
 
 // Config configures the agent. Fields without a default are required.
 type Config struct {
-	// Command is the command line of the proxy.
+	// Command is the command line of the proxy. Empty means that the application is its own proxy, as gRPC libraries with
+	// xDS are: the files in CertDir and the socket of the relay are then for all users of the pod.
 	Command []string
 	// ConfigArgument is the option of Command that takes configuration as JSON; ConfigFiles are YAML files that are
 	// merged into it.
@@ -86,9 +86,6 @@ type ExitError struct{ Code int }
 func (e *ExitError) Error() string { return fmt.Sprintf("the proxy exited with code %d", e.Code) }
 
 func (c *Config) check() error {
-	if len(c.Command) == 0 {
-		return errors.New("agent: no command to run; add one after --")
-	}
 	for field, value := range map[string]string{
 		"signing URL": c.SigningURL, "token path": c.TokenPath, "roots path": c.RootsPath,
 		"certificate folder": c.CertDir, "listen address": c.Listen,
@@ -196,6 +193,11 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if len(a.Command) == 0 {
+		a.phase.advance(running)
+		waitForStop(ctx, signals)
+		return nil
+	}
 	accessLog, err := a.prepareAccessLog()
 	if err != nil {
 		return err
@@ -235,6 +237,23 @@ func (a *agent) firstCertificate(ctx context.Context, signals <-chan os.Signal) 
 				cancel()
 				<-done
 				return nil, true, nil
+			}
+		}
+	}
+}
+
+// readers are the users who may read certificates: the application has any user.
+func (a *agent) readers() readers { return readers(len(a.Command) == 0) }
+
+// waitForStop waits for the end of the context, or for a stop signal.
+func waitForStop(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-signals:
+			if isStopSignal(s) {
+				return
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (a *agent) requestCertificate(ctx context.Context) (*identity.Issued, error
 	}
 	if err := writeFiles(a.CertDir, map[string][]byte{
 		"tls.crt": issued.CertificatePEM, "tls.key": keyPEM, rootsFile: issued.RootsPEM,
-	}); err != nil {
+	}, a.readers()); err != nil {
 		return nil, fmt.Errorf("agent: write certificate: %w", err)
 	}
 	a.metrics.certificates.WithLabelValues("ok").Inc()

@@ -15,15 +15,16 @@ import (
 func Command() *cobra.Command {
 	var cfg Config
 	cmd := &cobra.Command{
-		Use:   "agent [flags] -- command [args]",
+		Use:   "agent [flags] [-- command [args]]",
 		Short: "Run a sidecar proxy with certificates and probes",
 		Long: "Requests and renews the certificate of the pod, runs the proxy and serves the probes of kubelet.\n" +
+			"Without a command, the application is its own proxy, as gRPC libraries with xDS are.\n" +
 			"The original probes of the application are read from " + ProbesEnv + ".",
-		Args:          cobra.MinimumNArgs(1),
+		Args:          cobra.ArbitraryArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if n := cmd.ArgsLenAtDash(); n > 0 {
+			if n := cmd.ArgsLenAtDash(); n > 0 || n < 0 && len(args) > 0 {
 				return fmt.Errorf("agent: unexpected argument %q before --", args[0])
 			}
 			cfg.Command = args

@@ -103,7 +103,7 @@ func TestLatestRootsArePreferred(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := c.written(p.ca.Current()); text != nil {
-				if err := writeFiles(p.certs, map[string][]byte{rootsFile: text}); err != nil {
+				if err := writeFiles(p.certs, map[string][]byte{rootsFile: text}, owner); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -18,10 +18,26 @@ const (
 	dataPrefix  = "..anymesh_"
 )
 
+// readers are the users of a pod who may read the files of the agent.
+type readers bool
+
+const (
+	owner    readers = false
+	allUsers readers = true
+)
+
+// mode returns the mode of a file or folder from that for its owner.
+func (r readers) mode(ofOwner fs.FileMode) fs.FileMode {
+	if r == owner {
+		return ofOwner
+	}
+	return ofOwner | ofOwner>>3&0o055 | ofOwner>>6&0o005
+}
+
 // writeFiles replaces all files of a folder atomically: a reader sees all old or all new files, never a new
 // certificate with an old key. <dir>/<name> is a symbolic link through ..data, which is swapped. Only the owner can
-// read the files.
-func writeFiles(dir string, files map[string][]byte) error {
+// read the files, unless they are for all users.
+func writeFiles(dir string, files map[string][]byte, readers readers) error {
 	version, err := os.MkdirTemp(dir, dataPrefix)
 	if err != nil {
 		return err
@@ -33,9 +49,12 @@ func writeFiles(dir string, files map[string][]byte) error {
 		}
 	}()
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(version, name), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(version, name), content, readers.mode(0o600)); err != nil {
 			return err
 		}
+	}
+	if err := os.Chmod(version, readers.mode(0o700)); err != nil {
+		return err
 	}
 	fresh := filepath.Join(dir, newDataLink)
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {

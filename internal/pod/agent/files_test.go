@@ -14,7 +14,7 @@ import (
 func TestWriteFilesIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	write := func(content string) {
-		if err := writeFiles(dir, map[string][]byte{"a": []byte(content), "b": []byte(content)}); err != nil {
+		if err := writeFiles(dir, map[string][]byte{"a": []byte(content), "b": []byte(content)}, owner); err != nil {
 			t.Error(err)
 		}
 	}
@@ -63,11 +63,11 @@ func TestWriteFilesKeepsForeignFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFiles(dir, map[string][]byte{"a": []byte("x")}); err == nil ||
+	if err := writeFiles(dir, map[string][]byte{"a": []byte("x")}, owner); err == nil ||
 		!strings.Contains(err.Error(), "not created by the agent") {
 		t.Errorf("error %v", err)
 	}
-	if err := writeFiles(filepath.Join(dir, "nowhere"), nil); err == nil {
+	if err := writeFiles(filepath.Join(dir, "nowhere"), nil, owner); err == nil {
 		t.Error("no error for a missing folder")
 	}
 }

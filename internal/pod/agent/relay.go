@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -23,7 +24,11 @@ func (a *agent) startRelay(ctx context.Context, run func(func())) (started func(
 	if a.RelaySocket == "" {
 		return func() {}, nil
 	}
-	l, err := relay.Listen(ctx, a.RelaySocket)
+	mode := fs.FileMode(0o600)
+	if a.readers() == allUsers {
+		mode = 0o666 // connecting to a socket is writing
+	}
+	l, err := relay.Listen(ctx, a.RelaySocket, mode)
 	if err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}

@@ -26,7 +26,7 @@ func writeVariables(dir string, environ []string) error {
 		}
 		files[name] = []byte(content)
 	}
-	if err := writeFiles(dir, files); err != nil {
+	if err := writeFiles(dir, files, owner); err != nil {
 		return fmt.Errorf("agent: files of the proxy: %w", err)
 	}
 	return nil

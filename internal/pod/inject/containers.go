@@ -111,8 +111,10 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort), "--xds-address",
 			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, namesPort))
 	}
-	out.Command = append(out.Command, "--")
-	out.Command = append(out.Command, spec.Command...)
+	if !spec.Proxyless() {
+		out.Command = append(out.Command, "--")
+		out.Command = append(out.Command, spec.Command...)
+	}
 	out.Ports = append(out.Ports, agentPort())
 	if probes != "" {
 		out.Env = append(out.Env, corev1.EnvVar{Name: "ANYMESH_PROBES", Value: probes})

@@ -160,8 +160,15 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh
 	if err != nil {
 		return err
 	}
-	if c.Sidecar == nil || gateway || o.CNI { // the driver changed the pod itself, or nothing redirects DNS questions
-		dns = model.DNSOff
+	proxyless := c.Sidecar != nil && c.Sidecar.Proxyless()
+	if c.Sidecar == nil || gateway || o.CNI || proxyless {
+		dns = model.DNSOff // the driver changed the pod itself, or nothing redirects DNS questions
+	}
+	if proxyless && gateway {
+		return fmt.Errorf("driver %s has no proxy, which a gateway needs; use another %s", class, sidecar.ClassAnnotation)
+	}
+	if proxyless && w.Mesh.Sidecar.Bypass == sidecar.BypassRefuse {
+		return fmt.Errorf("driver %s captures no connections, which osm.bypass of the Helm values refuses", class)
 	}
 	pod.Annotations[sidecar.DNSAnnotation] = string(dns)
 	maps.Copy(pod.Annotations, o.Annotations)
@@ -203,6 +210,9 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	if hasContainer(pod, c.Sidecar.Container.Name) {
 		return fmt.Errorf("it already has a container named %s; rename that container",
 			c.Sidecar.Container.Name)
+	}
+	if c.Sidecar.Proxyless() {
+		return w.injectProxyless(pod, c, o, delay)
 	}
 	probes, err := rewriteProbes(pod, o.Captures, c.ProxyUUID)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package relay forwards the xDS stream of the pod's Envoy to the control plane, and puts the content of files into
-// secrets.
+// Package relay forwards the xDS streams of the pod's Envoy, or of its gRPC libraries, to the control plane, and puts the
+// content of files into secrets.
 //
 // In: the stream of Envoy on a Unix domain socket, the stream of the control plane, and the files that secrets name.
 // Out: the same streams, but for secrets: where the control plane names files, Envoy gets their content, and again when
@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net"
@@ -28,10 +29,10 @@ import (
 
 const (
 	service = "envoy.service.discovery.v3.AggregatedDiscoveryService"
-	method  = "DeltaAggregatedResources"
+	// Envoy uses the incremental variant, gRPC libraries the state of the world. They subscribe to no secrets.
+	incremental     = "DeltaAggregatedResources"
+	stateOfTheWorld = "StreamAggregatedResources"
 
-	// dialTimeout limits how long a stream waits for a connection to the control plane.
-	dialTimeout = 5 * time.Second
 	// offlineTime is how long a stream stays open for secrets while the control plane is unavailable. Envoy then opens
 	// another one.
 	offlineTime = time.Second
@@ -39,27 +40,27 @@ const (
 	pollInterval = time.Second
 )
 
-// Relay serves one Envoy. Use New.
+// Relay serves one Envoy, or the gRPC libraries of a pod. Use New.
 type Relay struct {
-	dial    func() (*grpc.ClientConn, error)
-	pod     string
-	log     *slog.Logger
-	secrets *secrets
-	started atomic.Bool
+	upstreams upstreams
+	pod       string
+	log       *slog.Logger
+	secrets   *secrets
+	started   atomic.Bool
 }
 
 // New creates a relay. dial returns a new connection to the control plane, with the current certificate. pod is the
 // name of the pod in messages.
 func New(dial func() (*grpc.ClientConn, error), pod string, log *slog.Logger) *Relay {
-	return &Relay{dial: dial, pod: pod, log: log, secrets: newSecrets(log)}
+	return &Relay{upstreams: upstreams{dial: dial}, pod: pod, log: log, secrets: newSecrets(log)}
 }
 
 // Started notes that Envoy is ready. Until then, a listener or cluster whose files are missing does not delay the start
 // of Envoy; from then on, it waits for the files, and the one before serves.
 func (r *Relay) Started() { r.started.Store(true) }
 
-// Listen creates the socket. Only the user of the process may connect.
-func Listen(ctx context.Context, path string) (net.Listener, error) {
+// Listen creates the socket. Users who may write to it, by its mode, may connect.
+func Listen(ctx context.Context, path string, mode fs.FileMode) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("socket of xDS: %w", err)
 	}
@@ -68,7 +69,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket of xDS: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("socket of xDS: %w", err), l.Close())
 	}
 	return l, nil
@@ -78,10 +79,8 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
 	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.MaxRecvMsgSize(math.MaxInt32))
 	server.RegisterService(&grpc.ServiceDesc{
-		ServiceName: service, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
-			StreamName: method, ServerStreams: true, ClientStreams: true,
-			Handler: func(_ any, down grpc.ServerStream) error { return r.stream(down) },
-		}},
+		ServiceName: service, HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{r.forward(incremental), r.forward(stateOfTheWorld)},
 	}, r)
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
@@ -91,9 +90,17 @@ func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stream forwards one stream of Envoy until either side ends it. Without a control plane, it serves secrets for a short
-// time: their files may have changed.
-func (r *Relay) stream(down grpc.ServerStream) error {
+// forward describes a method whose streams are forwarded.
+func (r *Relay) forward(method string) grpc.StreamDesc {
+	return grpc.StreamDesc{
+		StreamName: method, ServerStreams: true, ClientStreams: true,
+		Handler: func(_ any, down grpc.ServerStream) error { return r.stream(down, method) },
+	}
+}
+
+// stream forwards one stream until either side ends it. Without a control plane, it serves secrets for a short time:
+// their files may have changed.
+func (r *Relay) stream(down grpc.ServerStream, method string) error {
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()
 	s := &session{Relay: r, down: down, subscribed: map[string]string{}, problems: map[string]string{}}
@@ -101,9 +108,9 @@ func (r *Relay) stream(down grpc.ServerStream) error {
 	var responses <-chan []byte
 	var upEnd <-chan error
 	var end <-chan time.Time
-	conn, up, failed := r.connect(ctx)
+	up, release, failed := r.upstreams.open(ctx, method)
 	if failed == nil {
-		defer conn.Close()
+		defer func() { release(failed) }()
 		s.up = up
 		responses, upEnd = receive(ctx, up)
 	} else {
@@ -117,8 +124,8 @@ func (r *Relay) stream(down grpc.ServerStream) error {
 		select {
 		case <-downEnd: //nolint:errcheck // Envoy has disconnected
 			return nil
-		case err = <-upEnd:
-			return err
+		case failed = <-upEnd:
+			return failed
 		case <-end:
 			return status.Errorf(codes.Unavailable, "control plane: %v", failed)
 		case m := <-requests:
@@ -140,25 +147,6 @@ func (r *Relay) logFailure(err error) {
 		return
 	}
 	r.log.Info("no xDS stream to the control plane", "error", err)
-}
-
-// connect opens a stream to the control plane.
-func (r *Relay) connect(ctx context.Context) (*grpc.ClientConn, grpc.ClientStream, error) {
-	conn, err := r.dial()
-	if err != nil {
-		return nil, nil, err
-	}
-	// A stream waits for the connection, and fails with the first attempt that fails.
-	limit := time.AfterFunc(dialTimeout, func() { _ = conn.Close() })
-	up, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
-		"/"+service+"/"+method, grpc.ForceCodec(rawCodec{}), grpc.MaxCallRecvMsgSize(math.MaxInt32))
-	if !limit.Stop() && err == nil {
-		err = fmt.Errorf("no connection within %s", dialTimeout)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, conn.Close())
-	}
-	return conn, up, nil
 }
 
 // receive receives messages until the stream ends or the context ends.
