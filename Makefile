@@ -27,7 +27,7 @@ compile = COUNT="go list -C $(or $(5),.) -deps $(4)" hack/progress.sh "building 
 build: $(BIN)/anymesh $(BIN)/anymesh-proxy $(BIN)/colors ## build anymesh, its proxy and the example's program
 
 # Go itself knows what is up to date.
-.PHONY: $(BIN)/anymesh $(BIN)/anymesh-proxy $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker
+.PHONY: $(BIN)/anymesh $(BIN)/anymesh-proxy $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/proxyless
 $(BIN)/anymesh:
 	@$(call compile,anymesh,$@,$(RELEASE),./cmd/anymesh)
 $(BIN)/anymesh-proxy:
@@ -50,6 +50,10 @@ $(BIN)/collector:
 # Attacks from plain pods: for tests.
 $(BIN)/attacker:
 	@$(call compile,an attacker,$@,,./test/attacker)
+
+# An application with a gRPC library that uses xDS: for tests.
+$(BIN)/proxyless:
+	@$(call compile,a gRPC application,$@,,./test/proxyless)
 
 # Contour and the controllers of cert-manager, which the Route trait uses, and an ACME server: for tests. They are modules
 # of their own.
@@ -129,7 +133,7 @@ demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off
 	@go run ./examples/clusters/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/proxyless $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -137,7 +141,7 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/proxyless $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## make test, and the tests that take minutes each
 	@hack/test.sh long
 	@hack/arm64.sh
 

@@ -23,6 +23,9 @@ const (
 	collectorImage = "anymesh.dev/collector"
 	// contourImage is the third-party ingress controller.
 	contourImage = "anymesh.dev/contour"
+	// proxylessImage and proxylessPythonImage are applications with gRPC libraries that use xDS.
+	proxylessImage       = "anymesh.dev/proxyless"
+	proxylessPythonImage = "anymesh.dev/proxyless-python"
 	// solverImage solves challenges of cert-manager.
 	solverImage = "anymesh.dev/acmesolver"
 )
@@ -44,6 +47,10 @@ func writeTestImages() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	proxylessPython, err := filepath.Abs(filepath.Join(root, "test/proxyless/proxyless.py"))
+	if err != nil {
+		return "", err
+	}
 	oldEnvoy := filepath.Join(lab.bin, "envoy-1.36")
 	images := map[string]image{}
 	for _, i := range []struct {
@@ -57,6 +64,8 @@ func writeTestImages() (string, error) {
 			Files:      map[string]string{"/usr/local/bin/envoy": oldEnvoy},
 		}},
 		{pythonImage, python, image{Program: python}},
+		{proxylessImage, filepath.Join(lab.bin, "proxyless"), image{Program: filepath.Join(lab.bin, "proxyless")}},
+		{proxylessPythonImage, proxylessPython, image{Program: proxylessPython}},
 		{muslImage, filepath.Join(lab.bin, "call-musl"), image{Program: filepath.Join(lab.bin, "call-musl")}},
 		{collectorImage, filepath.Join(lab.bin, "collector"), image{Program: filepath.Join(lab.bin, "collector")}},
 		{solverImage, filepath.Join(lab.bin, "certmanager"), image{Program: filepath.Join(lab.bin, "certmanager")}},
