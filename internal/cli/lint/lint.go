@@ -67,84 +67,121 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents := files.Documents
-	repaired, err := repair(documents, dialects)
-	if err != nil {
+	r := &run{files: files}
+	if r.repaired, err = repair(files.Documents, dialects); err != nil {
 		return nil, err
 	}
-	plan := routes.Of(documents, o.Namespace)
-	all := slices.Concat(documents, plan.PlannedDocuments())
+	r.plan = routes.Of(files.Documents, o.Namespace)
+	if dialects, err = r.decode(dialects, o.Namespace); err != nil {
+		return nil, err
+	}
+	if r.schema, err = schemaFaults(dialects, files.Documents, r.repaired); err != nil {
+		return nil, err
+	}
+	r.translate(dialects, o)
+	return r.report(), nil
+}
+
+// run has what the steps of Run find.
+type run struct {
+	files *manifest.Files
+	set   *manifest.Set
+	plan  *routes.Plan
+	// repaired are what decoding would stop at, schema what the schemas of the CRDs refuse.
+	repaired, schema []manifest.Fault
+	// refused are by admission, findings by translation.
+	refused, findings []model.Finding
+}
+
+// decode reads the objects of the files, and those that their Routes and applications plan. It returns the dialects
+// with the settings of the files.
+func (r *run) decode(dialects []dialect.Dialect, namespace string) ([]dialect.Dialect, error) {
+	all := slices.Concat(r.files.Documents, r.plan.PlannedDocuments())
 	dialects, made, assumptions := manifest.Enable(all, dialects)
-	set, err := manifest.Decode(all, dialect.Kinds(dialects), o.Namespace)
+	set, err := manifest.Decode(all, dialect.Kinds(dialects), namespace)
 	if err != nil {
 		return nil, err
 	}
 	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
 	set.Assumptions = append(assumptions, set.Assumptions...)
-	for _, d := range plan.Documents {
+	for _, d := range r.plan.Documents {
 		set.Read++
 		kind := dialect.KindName(d.GVK.GroupKind())
 		if set.Skipped[kind]--; set.Skipped[kind] == 0 {
 			delete(set.Skipped, kind)
 		}
 	}
-	schema, err := schemaFaults(dialects, documents, repaired)
-	if err != nil {
-		return nil, err
-	}
-	refused, findings := compute(dialects, set.Objects, o)
-	if missing := assumeMeshes(dialects, set.Objects); len(missing) > 0 {
-		noMesh := slices.DeleteFunc(findings, func(f model.Finding) bool { return !meshMissing(f) })
-		refused, findings = compute(dialects, slices.Concat(set.Objects, missing), o)
-		findings = slices.Concat(perNamespace(noMesh), findings)
-	}
+	r.set = set
+	return dialects, nil
+}
 
-	findings = append(findings, podFindings(dialects, set)...)
-
-	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped, Skips: files.Skips}
-	for i, f := range repaired {
-		repaired[i].Object.Namespace = f.Document.Ref.Namespace // decoding has set it
+// translate applies admission and translation.
+func (r *run) translate(dialects []dialect.Dialect, o Options) {
+	r.refused, r.findings = compute(dialects, r.set.Objects, o)
+	if missing := assumeMeshes(dialects, r.set.Objects); len(missing) > 0 {
+		noMesh := slices.DeleteFunc(r.findings, func(f model.Finding) bool { return !meshMissing(f) })
+		r.refused, r.findings = compute(dialects, slices.Concat(r.set.Objects, missing), o)
+		r.findings = slices.Concat(perNamespace(noMesh), r.findings)
 	}
-	repaired = slices.DeleteFunc(repaired, func(f manifest.Fault) bool {
-		return slices.ContainsFunc(schema, func(s manifest.Fault) bool { return sameField(s, f) })
-	})
-	decoding := slices.DeleteFunc(set.Faults, func(f manifest.Fault) bool { // the schema finding is more precise
-		return f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
-			return s.Document == f.Document
-		})
-	})
-	early := slices.Concat(files.Faults, repaired, decoding, plan.Faults, schema)
+	r.findings = append(r.findings, podFindings(dialects, r.set)...)
+}
+
+// report returns the findings of all steps. What an early step finds, a later one does not repeat.
+func (r *run) report() *Report {
+	out := &Report{
+		Findings: []Located{}, Assumptions: r.set.Assumptions, Read: r.set.Read, Skipped: r.set.Skipped, Skips: r.files.Skips,
+	}
+	early := r.early()
+	found := func(f model.Finding) bool {
+		return slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) })
+	}
 	for _, f := range early {
-		r.add(f.Document, f.Finding)
+		out.add(f.Document, f.Finding)
 	}
-	for _, f := range plan.Findings() {
-		if !slices.ContainsFunc(schema, func(s manifest.Fault) bool { return s.Document == f.Document }) {
-			r.add(f.Document, f.Finding)
+	for _, f := range r.plan.Findings() {
+		if !r.schemaRefuses(f.Document) {
+			out.add(f.Document, f.Finding)
 		}
 	}
-	for _, f := range refused {
-		if !explained(f, findings) && !slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) }) {
-			r.add(set.Sources[f.Object], f)
+	for _, f := range r.refused {
+		if !explained(f, r.findings) && !found(f) {
+			out.add(r.set.Sources[f.Object], f)
 		}
 	}
-	for _, f := range findings {
-		if d, at, planned := plan.Source(f.Object); planned {
+	for _, f := range r.findings {
+		if d, at, planned := r.plan.Source(f.Object); planned {
 			if f.Code == model.CodeBackendTLS { // the plan has the others
-				r.add(d, model.NewFinding(at, f.Code, f.Text))
+				out.add(d, model.NewFinding(at, f.Code, f.Text))
 			}
-			continue
-		}
-		if !slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) }) {
-			r.add(set.Sources[f.Object], withMeant(f, set.Sources))
+		} else if !found(f) {
+			out.add(r.set.Sources[f.Object], withMeant(f, r.set.Sources))
 		}
 	}
-	slices.SortFunc(r.Findings, func(a, b Located) int {
+	slices.SortFunc(out.Findings, func(a, b Located) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), a.Object.Compare(b.Object),
 			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Text, b.Text))
 	})
-	r.Findings = slices.Compact(r.Findings)
-	return r, nil
+	out.Findings = slices.Compact(out.Findings)
+	return out
+}
+
+// early returns the faults of all steps before admission.
+func (r *run) early() []manifest.Fault {
+	for i, f := range r.repaired {
+		r.repaired[i].Object.Namespace = f.Document.Ref.Namespace // decoding has set it
+	}
+	repaired := slices.DeleteFunc(r.repaired, func(f manifest.Fault) bool {
+		return slices.ContainsFunc(r.schema, func(s manifest.Fault) bool { return sameField(s, f) })
+	})
+	decoding := slices.DeleteFunc(r.set.Faults, func(f manifest.Fault) bool { // the schema finding is more precise
+		return f.Code == model.CodeUnreadable && r.schemaRefuses(f.Document)
+	})
+	return slices.Concat(r.files.Faults, repaired, decoding, r.plan.Faults, r.schema)
+}
+
+func (r *run) schemaRefuses(d *manifest.Document) bool {
+	return slices.ContainsFunc(r.schema, func(s manifest.Fault) bool { return s.Document == d })
 }
 
 // kinds returns the names of kinds in the report.
