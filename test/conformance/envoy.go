@@ -88,15 +88,7 @@ func (d *discovery) rejected() []string {
 
 // serve publishes resources as the control plane does, but without TLS: clients are not authenticated.
 func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.Resource) (*net.TCPAddr, error) {
-	var encoded []*xds.Resource
-	for _, r := range resources {
-		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
-		if err != nil {
-			return nil, err
-		}
-		encoded = append(encoded, e)
-	}
-	snapshot, err := xds.NewSnapshot(encoded...)
+	snapshot, err := snapshotOf(resources)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +103,18 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 	d.server = s
 	go func() { _ = s.Serve(ctx, l) }() // until the process ends
 	return l.Addr().(*net.TCPAddr), nil
+}
+
+func snapshotOf(resources []sidecar.Resource) (*xds.Snapshot, error) {
+	var encoded []*xds.Resource
+	for _, r := range resources {
+		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
+		if err != nil {
+			return nil, err
+		}
+		encoded = append(encoded, e)
+	}
+	return xds.NewSnapshot(encoded...)
 }
 
 // process runs Envoy. socket is that of the secret discovery service; it may be empty.

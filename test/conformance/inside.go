@@ -173,6 +173,9 @@ func inside(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv(envChanges) != "" {
+		return observeChanges(ctx, c, renderer, workload, dir, d, out)
+	}
 	for _, l := range all {
 		for _, difference := range p.observe(ctx, l) {
 			fmt.Fprintf(out, "%s: %s\n", l, strings.ReplaceAll(difference, "\n", " "))

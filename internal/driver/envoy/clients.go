@@ -15,7 +15,7 @@ import (
 const clientsFilterName = "envoy.filters.http.rbac.clients"
 
 // clientsFilter is a filter that applies the restrictions of routes. It does nothing for other routes. It is not
-// disabled for them: Envoy decides about that before ignoreHostCase selects the route.
+// disabled for them: Envoy decides about that before selectScope selects the route.
 func clientsFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{
 		Name: clientsFilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(&rbacv3.RBAC{})},

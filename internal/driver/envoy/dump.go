@@ -51,20 +51,22 @@ type (
 			Name string `json:"name"`
 		} `json:"transportSocket"`
 		Filters []struct {
-			Name   string `json:"name"`
-			Config struct {
-				RDS struct {
-					Name string `json:"routeConfigName"`
-				} `json:"rds"`
-				Scopes struct {
-					Name string `json:"name"`
-				} `json:"scopedRoutes"`
-				Inline   *routesDump  `json:"routeConfig"`
-				Cluster  string       `json:"cluster"`
-				Weighted weightedDump `json:"weightedClusters"`
-				Idle     string       `json:"idleTimeout"`
-			} `json:"typedConfig"`
+			Name   string     `json:"name"`
+			Config filterDump `json:"typedConfig"`
 		} `json:"filters"`
+	}
+	// filterDump is the configuration of a filter: in the chain, or in a resource with the name of the filter.
+	filterDump struct {
+		RDS struct {
+			Name string `json:"routeConfigName"`
+		} `json:"rds"`
+		Scopes struct {
+			Name string `json:"name"`
+		} `json:"scopedRoutes"`
+		Inline   *routesDump  `json:"routeConfig"`
+		Cluster  string       `json:"cluster"`
+		Weighted weightedDump `json:"weightedClusters"`
+		Idle     string       `json:"idleTimeout"`
 	}
 	weightedDump struct {
 		Clusters []struct {
@@ -138,6 +140,7 @@ type (
 // configuration is a decoded dump.
 type configuration struct {
 	listeners []listenerDump
+	filters   map[string]filterDump // that chains refer to
 	routes    map[string]routesDump
 	clusters  []clusterDump
 	endpoints map[string]assignmentDump // by cluster, of clusters with EDS
@@ -173,7 +176,9 @@ func readDump(dump []byte) (*configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the dump: %w", err)
 	}
-	c := &configuration{routes: map[string]routesDump{}, endpoints: map[string]assignmentDump{}}
+	c := &configuration{
+		filters: map[string]filterDump{}, routes: map[string]routesDump{}, endpoints: map[string]assignmentDump{},
+	}
 	for _, r := range resources {
 		var err error
 		switch {
@@ -184,6 +189,12 @@ func readDump(dump []byte) (*configuration, error) {
 			var one routesDump
 			err = json.Unmarshal(r.body, &one)
 			c.routes[r.name] = one
+		case r.has("typedConfig"):
+			var one struct {
+				Config filterDump `json:"typedConfig"`
+			}
+			err = json.Unmarshal(r.body, &one)
+			c.filters[r.name] = one.Config
 		case r.has("tlsCertificate") || r.has("validationContext"):
 			c.secrets = append(c.secrets, r.name)
 		case r.has("clusterName"):

@@ -8,6 +8,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -26,10 +27,7 @@ func (r *renderer) egress() {
 		}
 		for _, b := range out.Bindings {
 			if b.Protocol == model.TCP {
-				chains = append(chains, r.podFilterChains(out.Port, b)...)
-				if !b.MatchAddress || len(b.Addresses) > 0 {
-					chains = append(chains, r.tcpFilterChain(out.Port, b))
-				}
+				chains = append(chains, r.tcpFilterChains(out.Port, b)...)
 				origins = append(origins, bindingOrigins(b)...)
 			}
 		}
@@ -46,7 +44,7 @@ func (r *renderer) egress() {
 		r.addAllowAllCluster()
 		listener.DefaultFilterChain = &listenerv3.FilterChain{
 			Name:    "allow-all",
-			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0, r.view.AccessLog)},
+			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), 0, r.view.AccessLog)},
 		}
 	} else if len(mesh.EgressNames) > 0 && !r.hasOutboundPort(model.EgressNamesPort) {
 		r.add(egressNamesCluster(mesh.Name), egressNamesForwarder(mesh), mesh.Origin)
@@ -57,7 +55,7 @@ func (r *renderer) egress() {
 				TransportProtocol: "tls",
 			},
 			Filters: []*listenerv3.Filter{
-				resolveServerName(mesh), tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0, r.view.AccessLog),
+				resolveServerName(mesh), tcpProxy("egress", egressNamesCluster(mesh.Name), 0, r.view.AccessLog),
 			},
 		})
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(model.EgressNamesPort))
@@ -85,46 +83,15 @@ func (r *renderer) requestFilterChain(out model.Outbound) *listenerv3.FilterChai
 	}
 }
 
-// requestManager renders the connection manager for requests on a port, and their routes if the port has no scopes.
+// requestManager renders the connection manager for requests on a port, whose services have scopes.
 func (r *renderer) requestManager(out model.Outbound) *hcmv3.HttpConnectionManager {
-	name := egressRoutes(out.Port)
 	manager := newHTTPConnectionManager("egress", r.view.AccessLog)
-	if scoped(r.view.Mesh) {
-		manager.RouteSpecifier = scopesByHost(out.Port)
-		manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
-	} else {
-		r.add(name, r.egressRouteConfig(name, out), bindingOrigins(out.Bindings...)...)
-		manager.RouteSpecifier = routesByName(name)
+	manager.RouteSpecifier = scopesByHost(out.Port)
+	manager.HttpFilters = append(selectScope(), manager.HttpFilters...)
+	if r.view.Mesh.Egress == model.EgressAllow && !r.view.Gateway { // the routes of a gateway name services only
+		r.undeclaredRoutes(out.Port)
 	}
 	return manager
-}
-
-// egressRouteConfig renders a virtual host for each service on a port of a mesh that forwards requests for other hosts.
-func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.RouteConfiguration {
-	config := &routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: false}
-	for _, b := range out.Bindings {
-		if !b.Protocol.Requests() {
-			continue
-		}
-		config.VirtualHosts = append(config.VirtualHosts, r.virtualHost(out.Port, b))
-	}
-	if r.view.Gateway {
-		return config // the routes of the gateway name services only
-	}
-	action := &routev3.RouteAction{
-		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)},
-	}
-	setTimeouts(action, model.Timeouts{})
-	config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
-		Name:    "allow-all",
-		Domains: []string{"*"},
-		Routes: []*routev3.Route{{
-			Name:   "allow-all",
-			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
-			Action: &routev3.Route_Route{Route: action},
-		}},
-	})
-	return config
 }
 
 func (r *renderer) virtualHost(port uint16, b model.Binding) *routev3.VirtualHost {
@@ -135,25 +102,47 @@ func (r *renderer) virtualHost(port uint16, b model.Binding) *routev3.VirtualHos
 	return out
 }
 
-// tcpFilterChain renders the filter chain of a TCP service. It uses the first route only, because streams have no match
-// criteria. Without destinations, it closes connections, even if the mesh allows egress.
-func (r *renderer) tcpFilterChain(port uint16, b model.Binding) *listenerv3.FilterChain {
-	chain := &listenerv3.FilterChain{
-		Name:             "tcp_" + b.Service,
-		FilterChainMatch: matchDestination(port, addressesToMatch(b)),
+// tcpFilterChains renders the filter chains of a TCP service: those of its pods, and the one for its addresses.
+func (r *renderer) tcpFilterChains(port uint16, b model.Binding) []*listenerv3.FilterChain {
+	addressed := !b.MatchAddress || len(b.Addresses) > 0
+	var filters []*listenerv3.Filter
+	if addressed || len(b.OtherPods) > 0 {
+		filters = r.tcpFilters(port, b)
 	}
+	out := r.podFilterChains(port, b, filters)
+	if addressed {
+		out = append(out, &listenerv3.FilterChain{
+			Name: "tcp_" + b.Service, FilterChainMatch: matchDestination(port, addressesToMatch(b)), Filters: filters,
+		})
+	}
+	return out
+}
+
+// tcpFilters renders the filters of a TCP service. It uses the first route only, because streams have no match
+// criteria. Without destinations, there are none: Envoy closes the connections, even if the mesh allows egress.
+func (r *renderer) tcpFilters(port uint16, b model.Binding) []*listenerv3.Filter {
 	var action model.Action
 	if len(b.Routes) > 0 {
 		action = b.Routes[0].Action
 	}
 	cluster, weighted := r.targets(action)
-	chain.Filters = []*listenerv3.Filter{
-		tcpProxy("egress", cluster, weighted, action.Timeouts.Idle, r.view.AccessLog),
-	}
 	if cluster == "" && len(weighted) == 0 {
-		chain.Filters = nil // Envoy closes connections of a chain without filters
+		return nil
 	}
-	return chain
+	name := tcpFilterName(port, b.Service)
+	proxy := newTCPProxy("egress", cluster, weighted, action.Timeouts.Idle, r.view.AccessLog)
+	r.add(name, &corev3.TypedExtensionConfig{Name: name, TypedConfig: typedConfig(proxy)}, bindingOrigins(b)...)
+	return []*listenerv3.Filter{discoveredTCPFilter(name)}
+}
+
+// discoveredTCPFilter is a filter whose configuration is a resource of its own (ECDS). When its targets change, the
+// filter chain stays, and so do its connections.
+func discoveredTCPFilter(name string) *listenerv3.Filter {
+	return &listenerv3.Filter{Name: name, ConfigType: &listenerv3.Filter_ConfigDiscovery{
+		ConfigDiscovery: &corev3.ExtensionConfigSource{
+			ConfigSource: adsConfigSource(), TypeUrls: []string{typeURL(&tcpproxyv3.TcpProxy{})},
+		},
+	}}
 }
 
 // weightedTarget is a share of traffic for a cluster.

@@ -48,7 +48,7 @@ func (r *renderer) passedChains() (chains []*listenerv3.FilterChain, inspected [
 			chains = append(chains, &listenerv3.FilterChain{
 				Name: fmt.Sprintf("egress-%s_%d", kind, port), FilterChainMatch: m,
 				Filters: []*listenerv3.Filter{
-					tcpProxy("egress", allowAllCluster(r.view.Mesh.Name), nil, 0, r.view.AccessLog),
+					tcpProxy("egress", allowAllCluster(r.view.Mesh.Name), 0, r.view.AccessLog),
 				},
 			})
 		}

@@ -36,7 +36,7 @@ func (r *renderer) gateway() {
 		manager := newGatewayConnectionManager(r.view.Workload)
 		if l.Router == "" {
 			manager.RouteSpecifier = scopesByHost(l.Port)
-			manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase(), clientsFilter()}, manager.HttpFilters...)
+			manager.HttpFilters = slices.Concat(selectScope(), []*hcmv3.HttpFilter{clientsFilter()}, manager.HttpFilters)
 			r.firstScope(l)
 		} else {
 			manager.RouteSpecifier = routesByName(ingressRoutes(l))

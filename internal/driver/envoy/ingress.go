@@ -51,7 +51,7 @@ func (r *renderer) ingress() {
 			chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
 		} else if allowed {
 			chain.Filters = []*listenerv3.Filter{
-				tcpProxy("ingress", cluster, nil, l.Timeouts.Idle, r.view.Workload.AccessLog),
+				tcpProxy("ingress", cluster, l.Timeouts.Idle, r.view.Workload.AccessLog),
 			}
 		}
 		chain.Filters = connectionRate(l, chain.Filters)

@@ -127,12 +127,12 @@ func httpFilter(manager *hcmv3.HttpConnectionManager) *listenerv3.Filter {
 	}
 }
 
-// tcpProxy forwards a stream to one cluster, or to several by weight. Idle 0 disables the idle timeout.
-func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration,
-	log *model.AccessLog) *listenerv3.Filter {
-	return tcpFilter(newTCPProxy(statPrefix, cluster, weighted, idle, log))
+// tcpProxy forwards a stream to one cluster. Idle 0 disables the idle timeout.
+func tcpProxy(statPrefix, cluster string, idle model.Duration, log *model.AccessLog) *listenerv3.Filter {
+	return tcpFilter(newTCPProxy(statPrefix, cluster, nil, idle, log))
 }
 
+// newTCPProxy forwards a stream to one cluster, or to several by weight.
 func newTCPProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration,
 	log *model.AccessLog) *tcpproxyv3.TcpProxy {
 	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: duration(idle), AccessLog: accessLogs(log)}

@@ -69,6 +69,11 @@ func serviceRoutes(port uint16, service string) string { return egressRoutes(por
 // routeStats returns the name of a route in metrics. A dot would end it.
 func routeStats(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
+// tcpFilterName names the configuration of the filter of a TCP service on a port.
+func tcpFilterName(port uint16, service string) string {
+	return fmt.Sprintf("ecds_egress_tcp_%d/%s", port, service)
+}
+
 func allowAllCluster(mesh string) string { return "cds_egress_" + mesh + "_mesh-allow-all" }
 
 func egressNamesCluster(mesh string) string { return "cds_egress_" + mesh + "_amazonaws" }

@@ -65,6 +65,9 @@ func (o *outline) chain(c chainDump, matches string) {
 		o.WriteString("TLS → ")
 	}
 	for _, f := range c.Filters {
+		if discovered, is := o.c.filters[f.Name]; is {
+			f.Config = discovered
+		}
 		routes := f.Config.Inline
 		if named, ok := o.c.routes[f.Config.RDS.Name]; ok {
 			routes = &named

@@ -12,9 +12,10 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// podFilterChains renders a filter chain for each pod of a stream that matches addresses. When a pod comes or goes,
-// Envoy keeps the connections of the other chains.
-func (r *renderer) podFilterChains(port uint16, b model.Binding) (out []*listenerv3.FilterChain) {
+// podFilterChains renders a filter chain for each pod of a stream that matches addresses; other pods have the filters
+// of the service. When a pod comes or goes, Envoy keeps the connections of the other chains.
+func (r *renderer) podFilterChains(port uint16, b model.Binding,
+	others []*listenerv3.Filter) (out []*listenerv3.FilterChain) {
 	if !b.MatchAddress {
 		return nil
 	}
@@ -25,7 +26,7 @@ func (r *renderer) podFilterChains(port uint16, b model.Binding) (out []*listene
 		})
 	}
 	for _, pod := range b.OtherPods {
-		add(pod, r.tcpFilterChain(port, b).Filters)
+		add(pod, others)
 	}
 	if len(b.Pods) == 0 {
 		return out
@@ -40,7 +41,7 @@ func (r *renderer) podFilterChains(port uint16, b model.Binding) (out []*listene
 		}
 	}
 	for _, pod := range b.Pods {
-		add(pod, []*listenerv3.Filter{tcpProxy("egress", cluster, nil, action.Timeouts.Idle, r.view.AccessLog)})
+		add(pod, []*listenerv3.Filter{tcpProxy("egress", cluster, action.Timeouts.Idle, r.view.AccessLog)})
 	}
 	return out
 }

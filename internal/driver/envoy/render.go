@@ -5,6 +5,7 @@ import (
 	"unique"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -36,7 +37,7 @@ func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 }
 
 // RenderOutbound returns the listener for outbound connections or, for a gateway, the internal listeners; the routes of
-// ports without scopes; and the secrets of connections to destinations.
+// undeclared host names; and the secrets of connections to destinations.
 func (d Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
 	r := renderer{driver: d, view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
@@ -53,9 +54,7 @@ func (d Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([
 func (Driver) RenderBinding(mesh model.Mesh, port uint16, b model.Binding,
 	find func(string) (model.Destination, bool)) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: &model.View{Mesh: mesh}, find: find}
-	if scoped(mesh) {
-		r.scopedRoutes(port, b)
-	}
+	r.scopedRoutes(port, b)
 	return r.resources, model.SortFindings(r.findings)
 }
 
@@ -120,4 +119,4 @@ func typedConfig(m proto.Message) *anypb.Any {
 // The messages that are rendered here; naming them links their types into the binary for Decode.
 var _ = []proto.Message{&listenerv3.Listener{}, &routev3.RouteConfiguration{},
 	&routev3.ScopedRouteConfiguration{}, &clusterv3.Cluster{},
-	&endpointv3.ClusterLoadAssignment{}, &tlsv3.Secret{}}
+	&endpointv3.ClusterLoadAssignment{}, &tlsv3.Secret{}, &corev3.TypedExtensionConfig{}}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
-	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
@@ -20,26 +21,66 @@ import (
 // service is then a change of small resources: Envoy rebuilds the routes of this service only, whatever the number of
 // services on the port. See docs/decisions/0007-routes-by-service.md.
 //
-// Envoy has no scope for undeclared host names. A mesh that forwards undeclared traffic therefore has one
-// RouteConfiguration for a port.
-
-// scoped reports whether the services of a mesh have scopes.
-func scoped(mesh model.Mesh) bool { return mesh.Egress != model.EgressAllow }
+// Envoy has no scope for undeclared host names: selectScope selects undeclaredHost for them, which has routes in a mesh
+// that forwards undeclared traffic. A mesh that begins to do so, or ends it, gets a scope more or less; its listeners
+// stay, and so do their connections.
 
 // scopedRoutes renders the RouteConfiguration and the scopes of a service on a port.
 func (r *renderer) scopedRoutes(port uint16, b model.Binding) {
 	name := serviceRoutes(port, b.Service)
+	host := r.virtualHost(port, b)
+	if r.view.Mesh.Egress == model.EgressAllow {
+		host.Routes = append(host.Routes, noRoute())
+	}
 	config := &routev3.RouteConfiguration{
-		Name: name, VirtualHosts: []*routev3.VirtualHost{r.virtualHost(port, b)}, IgnorePortInHostMatching: b.External,
+		Name: name, VirtualHosts: []*routev3.VirtualHost{host}, IgnorePortInHostMatching: b.External,
+		TypedPerFilterConfig: withoutSelectScope(),
 	}
 	r.add(name, config, bindingOrigins(b)...)
 	for _, host := range scopeKeys(b.Hosts) {
-		r.add(scope(port, host), &routev3.ScopedRouteConfiguration{
-			Name: scope(port, host), RouteConfigurationName: name,
-			Key: &routev3.ScopedRouteConfiguration_Key{Fragments: []*routev3.ScopedRouteConfiguration_Key_Fragment{{
-				Type: &routev3.ScopedRouteConfiguration_Key_Fragment_StringKey{StringKey: host},
-			}}},
-		}, b.Origin)
+		r.addScope(port, host, name, b.Origin)
+	}
+}
+
+// addScope adds the scope of a host name, which has the routes of this name.
+func (r *renderer) addScope(port uint16, host, routes string, origin model.Origin) {
+	r.add(scope(port, host), &routev3.ScopedRouteConfiguration{
+		Name: scope(port, host), RouteConfigurationName: routes,
+		Key: &routev3.ScopedRouteConfiguration_Key{Fragments: []*routev3.ScopedRouteConfiguration_Key_Fragment{{
+			Type: &routev3.ScopedRouteConfiguration_Key_Fragment_StringKey{StringKey: host},
+		}}},
+	}, origin)
+}
+
+// undeclaredHost is the key of the scope for the host names that have none. No host has a name below "invalid" (RFC
+// 6761, section 6.4).
+const undeclaredHost = "undeclared.invalid"
+
+// undeclaredRoutes renders the scope for undeclared host names on a port, of a mesh that forwards their requests.
+func (r *renderer) undeclaredRoutes(port uint16) {
+	action := &routev3.RouteAction{
+		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)},
+	}
+	setTimeouts(action, model.Timeouts{})
+	name := serviceRoutes(port, undeclaredHost)
+	r.add(name, &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{{
+		Name:    "allow-all",
+		Domains: []string{"*"},
+		Routes: []*routev3.Route{{
+			Name:   "allow-all",
+			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Action: &routev3.Route_Route{Route: action},
+		}},
+	}}}, r.view.Mesh.Origin)
+	r.addScope(port, undeclaredHost, name, r.view.Mesh.Origin)
+}
+
+// noRoute answers requests for a service that match none of its routes: they are not undeclared.
+func noRoute() *routev3.Route {
+	return &routev3.Route{
+		Name:   "no-route",
+		Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}},
 	}
 }
 
@@ -82,29 +123,42 @@ func scopesByHost(port uint16) *hcmv3.HttpConnectionManager_ScopedRoutes {
 	}}
 }
 
-// ignoreCase selects the scope and the route with the host name in lower case: host names ignore case (RFC 3986,
-// section 3.2.2), and keys of scopes do not. Reading the metadata of the route selects it. The request keeps its host
-// name.
-const ignoreCase = `function envoy_on_request(handle)
+// selectScopeFilter is the name of the filters for requests without a route. They share it, so that a route disables
+// both.
+const selectScopeFilter = "anymesh.select_scope"
+
+// selectRoute selects the scope and the route of a request without a route with another host name. Reading the metadata
+// of the route selects it, once in each filter; each route has a name. The request keeps its host name.
+const selectRoute = `function envoy_on_request(handle)
+  if handle:streamInfo():routeName() ~= "" then
+    return
+  end
   local headers = handle:headers()
   local host = headers:get(":authority")
-  headers:replace(":authority", host:lower())
+  headers:replace(":authority", %s)
   handle:clearRouteCache()
   handle:metadata()
   headers:replace(":authority", host)
 end
 `
 
-// ignoreHostCase is a filter for requests whose host name has upper-case letters; it is skipped for all others.
-func ignoreHostCase() *hcmv3.HttpFilter {
-	lua := &luav3.Lua{
-		DefaultSourceCode: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: ignoreCase}},
-		ClearRouteCache:   wrapperspb.Bool(false),
+// selectScope returns filters for requests whose host name selects no route: they are disabled in all routes of scopes.
+// The first takes the host name in lower case: host names ignore case (RFC 3986, section 3.2.2), and keys of scopes do
+// not. The second takes undeclaredHost.
+func selectScope() []*hcmv3.HttpFilter {
+	var out []*hcmv3.HttpFilter
+	for _, host := range []string{"host:lower()", strconv.Quote(undeclaredHost)} {
+		code := &corev3.DataSource_InlineString{InlineString: fmt.Sprintf(selectRoute, host)}
+		out = append(out, &hcmv3.HttpFilter{Name: selectScopeFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{
+			TypedConfig: typedConfig(&luav3.Lua{
+				DefaultSourceCode: &corev3.DataSource{Specifier: code}, ClearRouteCache: wrapperspb.Bool(false),
+			}),
+		}})
 	}
-	isLowerCase := &xdsmatcherv3.Matcher_MatcherList_Predicate{
-		MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{
-			SinglePredicate: headerMatches(":authority", "[^A-Z]*"),
-		},
-	}
-	return skippedFilter("anymesh.ignore_host_case", lua, isLowerCase)
+	return out
+}
+
+// withoutSelectScope disables selectScope for requests that have a route.
+func withoutSelectScope() map[string]*anypb.Any {
+	return map[string]*anypb.Any{selectScopeFilter: typedConfig(&routev3.FilterConfig{Disabled: true})}
 }
