@@ -19,7 +19,8 @@ semantics, and [Coming from OSM](from-osm.md) how to take over an installation.
 ## MeshConfig
 
 The MeshConfig with the name ` + "`osm-mesh-config`" + ` has effect; of several, the oldest. ` + "`kubectl apply`" + ` of a file in
-` + "`v1alpha1`" + ` keeps the settings that only ` + "`v1alpha2`" + ` has: an annotation has them in ` + "`v1alpha1`" + `.
+` + "`v1alpha1`" + ` keeps the settings that only ` + "`v1alpha2`" + ` has: an annotation has them in ` + "`v1alpha1`" + `. ` + "`kubectl replace`" + ` of such a
+file removes them, because it removes the annotation.
 Changes act without a restart: at once on traffic, and on pods that are created later where the table says "new pods". An invalid value has a finding, and
 the default applies; the other settings have effect. A setting without effect has a finding, unless its value asks for what is done in any case.
 
