@@ -54,7 +54,7 @@ func AllFeatures() []Feature {
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny", "egress.names", egressAddresses, egressServerNames, egressPorts,
-		connectionRate, requestRate, destinationLimits,
+		connectionRate, requestRate, requestsPerConnection, destinationLimits,
 		"balance.ConsistentHash", "authorization", ingressAuthorization, "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
@@ -89,6 +89,7 @@ func (v *View) Needs() []Need {
 		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)
 		n.add("listener.healthCheck", in.Listener.Origin, in.Listener.HealthCheck != nil)
 		n.add(connectionRate, in.Listener.Origin, in.Listener.ConnectionRate != nil)
+		n.add(requestsPerConnection, in.Listener.Origin, in.Listener.RequestsPerConnection > 0)
 		for _, rate := range in.Listener.RequestRates {
 			n.add(requestRate, rate.Origin, true)
 		}

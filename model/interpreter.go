@@ -159,6 +159,9 @@ func (v *View) DecideInbound(r Request) Decision {
 		d = v.followHost(d, in.Listener)
 	default:
 		d.step(in.Listener.Origin, "the listener on port %d forwards the request to the application", r.Port)
+		if n := in.Listener.RequestsPerConnection; n > 0 {
+			d.step(in.Listener.Origin, "the limit of requests on a connection to the application is %d", n)
+		}
 		d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
 	}
 	d.applyRates(in.Listener)

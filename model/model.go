@@ -151,6 +151,9 @@ type Listener struct {
 	TLS *ServerTLS `json:"tls,omitempty"`
 	// CircuitBreaker limits what the listener forwards; nil means no limits.
 	CircuitBreaker *CircuitBreaker `json:"circuitBreaker,omitempty"`
+	// RequestsPerConnection limits the requests on a connection to the application, which is closed then; 0 means no
+	// limit.
+	RequestsPerConnection uint32 `json:"requestsPerConnection,omitempty"`
 	// ConnectionRate limits the connections in a time; nil means no limit. RequestRates limit requests, in this order.
 	ConnectionRate *RateLimit    `json:"connectionRate,omitempty"`
 	RequestRates   []RequestRate `json:"requestRates,omitempty"`

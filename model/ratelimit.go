@@ -8,9 +8,10 @@ import (
 
 // The features of limits.
 const (
-	connectionRate    Feature = "listener.rateLimit.connections"
-	requestRate       Feature = "listener.rateLimit.requests"
-	destinationLimits Feature = "destination.limits"
+	connectionRate        Feature = "listener.rateLimit.connections"
+	requestRate           Feature = "listener.rateLimit.requests"
+	requestsPerConnection Feature = "listener.requestsPerConnection"
+	destinationLimits     Feature = "destination.limits"
 )
 
 // RateLimit limits how much each instance accepts in a time: a bucket of Count plus Burst tokens, which gets Count

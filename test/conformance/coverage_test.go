@@ -25,10 +25,11 @@ var driversOfCases = []struct {
 // case shows.
 var elsewhere = map[string]map[model.Feature]string{
 	envoy.Name: {
-		"destination.sendTimeout": "TestSendTimeout",
-		"listener.tls.hosts":      "TestIngress",
-		"outlierDetection":        "TestHealth",
-		"tls.secret.Kubernetes":   "TestIngress",
+		"destination.sendTimeout":        "TestSendTimeout",
+		"listener.requestsPerConnection": "TestRequestsPerConnection",
+		"listener.tls.hosts":             "TestIngress",
+		"outlierDetection":               "TestHealth",
+		"tls.secret.Kubernetes":          "TestIngress",
 	},
 	grpc.Name: {"authorization": "TestAuthorization"},
 	native.Name: {

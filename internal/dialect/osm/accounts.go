@@ -79,7 +79,7 @@ func (r *accountRule) evaluate(account types.NamespacedName, all []model.Origin)
 		} else {
 			w.Listeners = append(w.Listeners, model.Listener{Port: use.port, Protocol: use.protocol, TLS: tls, Origin: at})
 		}
-		r.addRates(&w.Listeners[len(w.Listeners)-1], use.service)
+		r.addLimits(&w.Listeners[len(w.Listeners)-1], use.service)
 	}
 	for _, e := range r.egress.Read(account) {
 		w.External = append(w.External, e.services...)
@@ -105,10 +105,18 @@ func (r *accountRule) conflict(account types.NamespacedName, l model.Listener, u
 			"use another ServiceAccount or another port", account, use.port, l.Protocol, l.Origin.Object(), use.protocol)))
 }
 
-// addRates adds the rate limits of a Service to a listener, unless those of an older one apply.
-func (r *accountRule) addRates(l *model.Listener, service types.NamespacedName) {
-	if of, known := r.upstreams.ReadFirst(service); known && l.ConnectionRate == nil && len(l.RequestRates) == 0 {
+// addLimits adds the limits of a Service to a listener, unless those of an older one apply. A limit of the requests on
+// a connection is one of the sidecar of the client, too.
+func (r *accountRule) addLimits(l *model.Listener, service types.NamespacedName) {
+	of, known := r.upstreams.ReadFirst(service)
+	if !known {
+		return
+	}
+	if l.ConnectionRate == nil && len(l.RequestRates) == 0 {
 		l.ConnectionRate, l.RequestRates = of.connections, of.requests
+	}
+	if of.limits != nil && l.RequestsPerConnection == 0 && l.Protocol.Requests() {
+		l.RequestsPerConnection = of.limits.MaxRequestsPerConnection
 	}
 }
 

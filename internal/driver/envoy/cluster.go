@@ -21,7 +21,7 @@ const (
 
 // applicationCluster is the cluster of the application in the same pod.
 func applicationCluster(mesh model.Mesh, name string, l model.Listener) *clusterv3.Cluster {
-	return &clusterv3.Cluster{
+	out := &clusterv3.Cluster{
 		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:                durationpb.New(applicationConnectTimeout),
@@ -29,6 +29,8 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 		CircuitBreakers:               circuitBreakers(l.CircuitBreaker),
 		TypedExtensionProtocolOptions: protocolOptions(l.Protocol),
 	}
+	setRequestsPerConnection(out, l.Protocol, l.RequestsPerConnection)
+	return out
 }
 
 // loopback is the loopback address of the mesh's IP family.
@@ -146,13 +148,17 @@ func setLimits(cluster *clusterv3.Cluster, d model.Destination) {
 	if l.ConnectTimeout > 0 {
 		cluster.ConnectTimeout = duration(l.ConnectTimeout)
 	}
-	if l.MaxRequestsPerConnection > 0 && d.Protocol.Requests() {
-		options := httpOptions(d.Protocol)
-		options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{
-			MaxRequestsPerConnection: wrapperspb.UInt32(l.MaxRequestsPerConnection),
-		}
-		cluster.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: typedConfig(options)}
+	setRequestsPerConnection(cluster, d.Protocol, l.MaxRequestsPerConnection)
+}
+
+// setRequestsPerConnection limits the requests on a connection; 0 means no limit.
+func setRequestsPerConnection(cluster *clusterv3.Cluster, p model.Protocol, limit uint32) {
+	if limit == 0 || !p.Requests() {
+		return
 	}
+	options := httpOptions(p)
+	options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxRequestsPerConnection: wrapperspb.UInt32(limit)}
+	cluster.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: typedConfig(options)}
 }
 
 const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"

@@ -14,7 +14,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
 		"authorization": true, "authorization.ingress": true, "listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
 		"destination.sendTimeout": true, "destination.limits": true,
-		"listener.rateLimit.connections": true, "listener.rateLimit.requests": true,
+		"listener.rateLimit.connections": true, "listener.rateLimit.requests": true, "listener.requestsPerConnection": true,
 		"listener.circuitBreaker": true, "listener.healthCheck": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,
 		model.SecretFeature(model.ProviderKubernetes): true,
