@@ -46,15 +46,19 @@ func renderedResource[T proto.Message](t *testing.T, name, workload, resource st
 	panic("unreachable")
 }
 
-// staticCluster returns a rendered cluster with an endpoint on a loopback port.
-func staticCluster(t *testing.T, cluster *clusterv3.Cluster, port uint16) string {
+// staticCluster returns a rendered cluster with endpoints on loopback ports.
+func staticCluster(t *testing.T, cluster *clusterv3.Cluster, ports ...uint16) string {
 	t.Helper()
 	cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
 	cluster.EdsClusterConfig = nil
-	cluster.LoadAssignment = &endpointv3.ClusterLoadAssignment{
-		ClusterName: cluster.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+	endpoints := &endpointv3.LocalityLbEndpoints{}
+	for _, port := range ports {
+		endpoints.LbEndpoints = append(endpoints.LbEndpoints, &endpointv3.LbEndpoint{
 			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: loopbackAddress(port)}},
-		}}}},
+		})
+	}
+	cluster.LoadAssignment = &endpointv3.ClusterLoadAssignment{
+		ClusterName: cluster.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{endpoints},
 	}
 	return toJSON(t, cluster)
 }
