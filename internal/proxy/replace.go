@@ -45,21 +45,26 @@ func (p *Proxy) apply(
 		}
 	}
 	wanted := map[string]bool{}
+	for _, l := range c.Listeners {
+		if wanted[l.Name] {
+			return fmt.Errorf("Cannot add listener: Listener %q already defined", l.Name)
+		}
+		wanted[l.Name] = true
+	}
+	leaving := gone(wanted)
+	sockets := p.handover(leaving)
 	var added []*listener
 	undo := func() {
 		for _, l := range added {
 			p.removeListener(l, true)
 		}
+		sockets.undo()
 	}
 	for _, l := range c.Listeners {
-		if wanted[l.Name] {
-			undo()
-			return fmt.Errorf("Cannot add listener: Listener %q already defined", l.Name)
-		}
-		wanted[l.Name] = true
 		if p.listeners[l.Name] != nil {
 			continue
 		}
+		sockets.free(l)
 		// The rules come with the other objects.
 		if err := p.addListener(l, config.RulesRef{Inline: []config.RuleRef{}}); err != nil {
 			undo()
@@ -78,7 +83,7 @@ func (p *Proxy) apply(
 	for _, l := range added {
 		l.begin()
 	}
-	for _, name := range gone(wanted) {
+	for _, name := range leaving {
 		if l := p.listeners[name]; l != nil {
 			p.removeListener(l, false)
 		}

@@ -47,16 +47,21 @@ type change struct {
 	part *config.Config
 }
 
-// apply applies changes at once. If the proxy refuses them, it applies one after the other, and returns the errors of
-// those that are refused, by name.
+// apply applies changes at once. If the proxy refuses them, it applies one after the other, first those that remove, whose
+// sockets others may need, and returns the errors of those that are refused, by name.
 func (p *parts) apply(changes []change) map[string]error {
 	if p.replace(changes) == nil {
 		return nil
 	}
 	refused := map[string]error{}
-	for i := range changes {
-		if err := p.replace(changes[i : i+1]); err != nil {
-			refused[changes[i].name] = err
+	for _, removes := range []bool{true, false} {
+		for i, c := range changes {
+			if (c.part == nil) != removes {
+				continue
+			}
+			if err := p.replace(changes[i : i+1]); err != nil {
+				refused[c.name] = err
+			}
 		}
 	}
 	return refused
