@@ -55,7 +55,7 @@ func AllFeatures() []Feature {
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny", "egress.names", egressAddresses, egressServerNames, egressPorts,
 		connectionRate, requestRate, requestsPerConnection, destinationLimits,
-		"balance.ConsistentHash", "authorization", ingressAuthorization, "accessLog", "accessLog.text", "accessLog.json",
+		"balance.ConsistentHash", instanceWeights, instanceAddresses, "authorization", ingressAuthorization, "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
 	return all
@@ -69,6 +69,12 @@ func DestinationFeature(p Protocol) Feature { return "destination." + Feature(p)
 
 // DiscoveryFeature is the feature of discovering endpoints in a given way.
 func DiscoveryFeature(k DiscoveryKind) Feature { return "discovery." + Feature(k) }
+
+// Features of endpoints that are discovered: weights of groups, and fixed addresses beside them.
+const (
+	instanceWeights   Feature = "discovery.Instances.weights"
+	instanceAddresses Feature = "discovery.Instances.addresses"
+)
 
 // HealthCheckFeature is the feature of checking endpoints with a protocol.
 func HealthCheckFeature(p Protocol) Feature { return "healthCheck." + Feature(p) }
@@ -157,6 +163,7 @@ func (n needs) outbound(r *OutboundView) {
 		outliers, panics   bool
 		sendTimeout        bool
 		limits             bool
+		weights, addresses bool
 	}
 	seen := map[kind]bool{}
 	for i := range r.Destinations {
@@ -172,6 +179,8 @@ func (n needs) outbound(r *OutboundView) {
 			of.check = d.HealthCheck.Protocol
 		}
 		of.limits = d.Limits != nil
+		of.weights = len(d.Discovery.Weights) > 0
+		of.addresses = len(d.Discovery.Addresses) > 0 && d.Discovery.Kind == DiscoverInstances
 		of.outliers, of.panics, of.sendTimeout = d.OutlierDetection != nil, d.PanicThreshold > 0, d.SendTimeout > 0
 		if seen[of] {
 			continue
@@ -182,6 +191,8 @@ func (n needs) outbound(r *OutboundView) {
 		n.add(destinationTLS, d.Origin, of.tls)
 		n.add(SecretFeature(of.certificate), d.Origin, of.certificate != "")
 		n.add(SecretFeature(of.trust), d.Origin, of.trust != "")
+		n.add(instanceWeights, d.Origin, of.weights)
+		n.add(instanceAddresses, d.Origin, of.addresses)
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
 		n.add(HealthCheckFeature(of.check), d.Origin, of.check != "")
 		n.add("outlierDetection", d.Origin, of.outliers)

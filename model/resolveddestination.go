@@ -22,6 +22,16 @@ func (d *Destination) PortAt(e Endpoint) uint16 {
 	return d.Port
 }
 
+// WeightAt returns the weight of one of the endpoints of the destination, from 1.
+func (d *Destination) WeightAt(e Endpoint) uint32 {
+	for _, w := range d.Discovery.Weights {
+		if slices.Contains(e.Groups, w.Group) {
+			return w.Weight
+		}
+	}
+	return max(e.Weight, 1)
+}
+
 // ResolveDestination creates a ResolvedDestination from all endpoints of a destination. It drops endpoints that are not
 // ready: they get no traffic, and their changes must not change the result.
 func ResolveDestination(mesh Mesh, d Destination, all iter.Seq[Endpoint]) ResolvedDestination {

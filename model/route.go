@@ -234,8 +234,18 @@ type Discovery struct {
 	// DNSName is the name under which a service registry lists the endpoints: the agents of clients answer it with the
 	// addresses of the ready endpoints. It is for clients that connect to an endpoint directly.
 	DNSName string `json:"dnsName,omitempty"`
-	// Addresses are host:port pairs or socket files, for DiscoverStatic.
+	// Weights are those of the endpoints of some groups, for DiscoverInstances. The first group that an endpoint is in
+	// counts.
+	Weights []GroupWeight `json:"weights,omitempty"`
+	// Addresses are hosts or socket files, for DiscoverStatic, and further endpoints for DiscoverInstances.
 	Addresses []StaticAddress `json:"addresses,omitempty"`
+}
+
+// GroupWeight is the weight of the endpoints of a group.
+type GroupWeight struct {
+	Group string `json:"group"`
+	// Weight is relative, from 1.
+	Weight uint32 `json:"weight"`
 }
 
 // LookupName returns the name for DNS lookups of Hostname. NAME, NAME.NAMESPACE and NAME.NAMESPACE.svc are looked up in

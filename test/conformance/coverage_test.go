@@ -41,6 +41,7 @@ var elsewhere = map[string]map[model.Feature]string{
 		"listener.websocket": "TestPairs", "outlierDetection": "TestOutlier", "route.chain": "TestHalfCloseThroughChains",
 		"route.conversion": "TestPairs", "route.match.predicate": "TestPredicates", "route.retry.pause": "TestTCPRetry",
 		"route.retry.disconnect": "TestDisconnectRetry", "route.rewrite.metadata": "TestJSONSocketHeader",
+		"discovery.Instances.weights": "TestWeightsOfPods", "discovery.Instances.addresses": "TestWeightsOfPods",
 		"discovery.None": "TestSync", "destination.echo": "TestWeightedSessions", "accessLog": "TestAccessLog",
 		"route.match.path.PathPrefix": "TestPredicates", "route.match.path.Suffix": "TestPredicates",
 		"route.match.query.Prefix": "TestPredicates", "route.match.query.Range": "TestPredicates",

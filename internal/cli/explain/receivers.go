@@ -87,7 +87,11 @@ func (f *finder) receivers(d model.Destination, from string) (all []Receiver, em
 	case d.Nowhere():
 		return nil, true
 	case d.Discovery.Kind == model.DiscoverInstances:
-		all = f.instances(d)
+		if all = f.instances(d); len(d.Discovery.Addresses) > 0 {
+			all = append(all, fixed(d))
+			shares(all, f.live)
+			return all, false
+		}
 	case d.Discovery.Kind == model.DiscoverStatic || d.Workload == "":
 		return []Receiver{{Port: d.Port, Share: 1}}, false
 	default:
@@ -110,9 +114,20 @@ func (f *finder) instances(d model.Destination) []Receiver {
 		name := types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name}
 		pod := f.pods[name]
 		all = add(all, Receiver{Workload: e.Workload, Port: d.PortAt(e), bare: f.bare(pod)}, name, e.Ready,
-			weight(max(e.Weight, 1)))
+			weight(d.WeightAt(e)))
 	}
 	return all
+}
+
+// fixed returns the receiver at the configured addresses of a destination.
+func fixed(d model.Destination) Receiver {
+	n := len(d.Discovery.Addresses)
+	out := Receiver{Port: d.Port, Instances: n, Ready: n}
+	for _, a := range d.Discovery.Addresses {
+		out.all += weight(max(a.Weight, 1))
+	}
+	out.ready = out.all
+	return out
 }
 
 // named returns the receivers of a destination with a host name, for senders in a namespace. It reports false if

@@ -18,6 +18,9 @@ func (t Target) text(b *strings.Builder, s terminal.Style, a Result, sameLimits 
 	switch t.Found.Kind {
 	case model.DiscoverInstances:
 		address = "its instances"
+		if n := len(t.Found.Addresses); n > 0 {
+			address = terminal.Count(n, "fixed address and ", "fixed addresses and ") + address
+		}
 	case model.DiscoverNone:
 		address = "the sidecar itself"
 	case model.DiscoverStatic:

@@ -109,6 +109,7 @@ func (p *parser) link(out *cluster, of *api.Cluster, link, path string, linked f
 func (p *parser) endpoints(out *cluster, all []api.Endpoint, group, path string) []selection {
 	var selections []selection
 	var addresses []model.StaticAddress
+	var weights []model.GroupWeight
 	for i, e := range all {
 		at := fmt.Sprintf("%s.endpoints[%d]", path, i)
 		if e.Selector == nil {
@@ -117,23 +118,22 @@ func (p *parser) endpoints(out *cluster, all []api.Endpoint, group, path string)
 			}
 			continue
 		}
-		if e.Weight != nil || e.Spec != nil && e.Spec.Weight != nil {
-			p.notImplemented(at+".weight", "the weight of selected pods")
+		of := selection{selector: p.selector(e.Selector, p.namespace, at+".selector"), group: group, origin: p.at.At(at)}
+		selections = append(selections, of)
+		if weight := weightOf(e); weight > 0 {
+			of.group = fmt.Sprintf("%s/weight/%d", group, weight)
+			selections = append(selections, of)
+			weights = append(weights, model.GroupWeight{Group: of.group, Weight: weight})
 		}
-		selections = append(selections, selection{
-			selector: p.selector(e.Selector, p.namespace, at+".selector"), group: group, origin: p.at.At(at),
-		})
 	}
 	if out.protocol == model.Unix && out.socket != "" && len(all) == 0 {
 		addresses = []model.StaticAddress{{Socket: out.socket}}
 	}
 	switch {
-	case len(selections) > 0 && len(addresses) > 0:
-		p.report(path+".endpoints", model.CodeFieldNotImplemented,
-			"addresses beside selectors are not implemented yet, and have no effect")
-		fallthrough
 	case len(selections) > 0:
-		out.discovery = model.Discovery{Kind: model.DiscoverInstances, Group: group}
+		out.discovery = model.Discovery{
+			Kind: model.DiscoverInstances, Group: group, Weights: weights, Addresses: addresses,
+		}
 	case len(addresses) > 0:
 		out.discovery = model.Discovery{Kind: model.DiscoverStatic, Addresses: addresses}
 	case len(all) == 0:
@@ -157,13 +157,7 @@ func (p *parser) address(of *cluster, e api.Endpoint, path string) (model.Static
 		p.report(path+".spec.port", model.CodeInvalidField, "has no effect: the port is %d, that of the cluster", of.port)
 	}
 	out := model.StaticAddress{}
-	weight := spec.Weight
-	if e.Weight != nil {
-		weight = e.Weight
-	}
-	if weight != nil {
-		out.Weight = uint32(max(*weight, 0))
-	}
+	out.Weight = weightOf(e)
 	if of.protocol != model.Unix {
 		if spec.Address == "" {
 			p.report(path+".spec.address", model.CodeInvalidField, "is missing")
@@ -187,6 +181,17 @@ func (p *parser) address(of *cluster, e api.Endpoint, path string) (model.Static
 		p.report(path+".spec.filename", model.CodeInvalidField, "is missing")
 	}
 	return out, out.Socket != ""
+}
+
+// weightOf returns the weight of an endpoint, which is in one of two fields; 0 if it has none.
+func weightOf(e api.Endpoint) uint32 {
+	switch {
+	case e.Weight != nil:
+		return uint32(max(*e.Weight, 0))
+	case e.Spec != nil && e.Spec.Weight != nil:
+		return uint32(max(*e.Spec.Weight, 0))
+	}
+	return 0
 }
 
 // balance reads the load balancing.

@@ -85,25 +85,41 @@ func endpoints(r model.ResolvedDestination) []config.Endpoint {
 				if port := d.PortAt(e); port != d.Port {
 					one.Spec.Port = int(port)
 				}
+				if weight := d.WeightAt(e); weight != 1 {
+					one.Weight = proxyWeight(weight)
+				}
 				out = append(out, one)
 			}
 		}
+		out = append(out, fixed(d.Discovery.Addresses)...)
 	case model.DiscoverStatic:
-		for _, a := range d.Discovery.Addresses {
-			one := config.Endpoint{Spec: config.EndpointSpec{Address: a.Host}}
-			if a.Socket != "" {
-				one.Spec.Address = a.Socket
-			}
-			if a.Weight > 0 {
-				weight := int(min(a.Weight, maxWeight))
-				one.Weight = &weight
-			}
-			out = append(out, one)
-		}
+		out = fixed(d.Discovery.Addresses)
 	case model.DiscoverDNS, model.DiscoverDNSEndpoints:
 		out = append(out, config.Endpoint{Spec: config.EndpointSpec{Address: d.Discovery.LookupName()}})
 	}
 	return out
+}
+
+// fixed returns endpoints at configured addresses.
+func fixed(all []model.StaticAddress) []config.Endpoint {
+	var out []config.Endpoint
+	for _, a := range all {
+		one := config.Endpoint{Spec: config.EndpointSpec{Address: a.Host}}
+		if a.Socket != "" {
+			one.Spec.Address = a.Socket
+		}
+		if a.Weight > 0 {
+			one.Weight = proxyWeight(a.Weight)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// proxyWeight returns a weight of an endpoint.
+func proxyWeight(weight uint32) *int {
+	out := int(min(weight, maxWeight))
+	return &out
 }
 
 // maxWeight is the greatest weight of an endpoint.

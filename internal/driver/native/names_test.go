@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -86,10 +87,55 @@ func TestTrafficFollowsNames(t *testing.T) {
 	}
 }
 
+// mixed is a Target with pods of two weights, and an address.
+const mixed = `
+{apiVersion: v1, kind: Pod, metadata: {name: gateway, namespace: web, uid: g, labels: {app: gateway, anymesh.dev/proxy-uuid: g}}, spec: {containers: [{name: l7mp}]}, status: {podIP: 127.0.0.1}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: big, namespace: web, uid: b, labels: {app: big}}, status: {podIP: 127.0.0.1, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: small, namespace: web, uid: s, labels: {app: small}}, status: {podIP: 127.0.0.2, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: l7mp.io/v1, kind: VirtualService, metadata: {name: in, namespace: web}, spec: {selector: {matchLabels: {app: gateway}}, listener: {spec: {TCP: {port: $IN}}, rules: [{action: {route: {destination: users}}}]}}}
+---
+apiVersion: l7mp.io/v1
+kind: Target
+metadata: {name: users, namespace: web}
+spec:
+  cluster:
+    spec: {TCP: {port: $TO}}
+    endpoints: [{selector: {matchLabels: {app: big}}, weight: 7}, {selector: {matchLabels: {app: small}}, weight: 2}, {spec: {address: 127.0.0.3}}]
+`
+
+// Connections are shared among pods and addresses of one Target by their weights.
+func TestWeightsOfPods(t *testing.T) {
+	to, in := freeTCPPort(t), freeTCPPort(t)
+	for _, address := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"} {
+		greetsAt(t, fmt.Sprintf("%s:%d", address, to), address)
+	}
+	p := proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	text := strings.NewReplacer("$IN", fmt.Sprint(in), "$TO", fmt.Sprint(to)).Replace(mixed)
+	if err := p.Replace(configurations(t, text)["web/gateway"]); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for range 100 {
+		got[greeting(t, in)]++
+	}
+	if want := map[string]int{"127.0.0.1": 70, "127.0.0.2": 20, "127.0.0.3": 10}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // greets starts a server that greets each client with a text, and returns its port.
 func greets(t *testing.T, text string) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return greetsAt(t, "127.0.0.1:0", text)
+}
+
+// greetsAt is greets at an address.
+func greetsAt(t *testing.T, address, text string) int {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		model.DiscoveryFeature(model.DiscoverInstances): true,
 		model.DiscoveryFeature(model.DiscoverStatic):    true, model.DiscoveryFeature(model.DiscoverNone): true,
 		"listener.track": true, "listener.endSessions": true,
+		"discovery.Instances.weights": true, "discovery.Instances.addresses": true,
 	}
 	for p := range protocols {
 		supported[model.ListenerFeature(p)] = true
