@@ -189,6 +189,8 @@ type ControllerContext struct {
 	// Lead sets a function that the control plane runs while it is the leader, until the context ends. It is for drivers
 	// that connect to proxies without an agent. Nil if there are no such pods of the driver: see Catalog.WithoutAgent.
 	Lead func(func(context.Context))
+	// Proxies lists the proxies without an agent that the driver configures, with their state. Start may set it.
+	Proxies func() []Proxy
 	// Report replaces the findings about one subject, for example a proxy without an agent. Without findings, those
 	// before are removed.
 	Report func(subject string, findings []model.Finding)
@@ -204,6 +206,21 @@ type ControllerContext struct {
 	// SidecarClass names the driver to start; empty means the default. Configurator and ProxyServerPort are those of
 	// the class.
 	SidecarClass string
+}
+
+// Proxy is the state of a proxy without an agent that a driver configures.
+type Proxy struct {
+	Workload model.Key
+	Pod      model.Instance
+	// Address is that of the API of the proxy.
+	Address string
+	// Since is when the driver began to configure the proxy.
+	Since time.Time
+	// Listeners and Clusters are the numbers of those that the proxy should have.
+	Listeners, Clusters int
+	// Synced is false until the proxy had its configuration once, and Error is why it does not have it now.
+	Synced bool
+	Error  string
 }
 
 // Value finds the context itself under ControllerCtxKey, and anything else in the context that it wraps.

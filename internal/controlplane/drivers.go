@@ -28,6 +28,8 @@ type driver struct {
 	probes    sidecar.HealthProbes
 	// leads runs while the control plane is the leader; nil for most drivers.
 	leads func(context.Context)
+	// proxies lists the proxies that the driver connects to; nil for most drivers.
+	proxies func() []sidecar.Proxy
 }
 
 // newDrivers returns the drivers of a mesh configuration: the default driver, and each driver with an entry.
@@ -109,6 +111,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	if probes != nil {
 		d.probes = probes.GetHealthProbes()
 	}
+	d.proxies = started.Proxies
 	for path, handler := range started.DebugHandlers {
 		if _, taken := cp.debug[path]; taken {
 			return fmt.Errorf("sidecar driver %s: another driver already has the debug handler %s; include the name of the driver in the path", d.Name, path)
@@ -167,6 +170,11 @@ type driverClient struct {
 func (cp *controlPlane) clients() []driverClient {
 	out := []driverClient{}
 	for _, d := range cp.drivers {
+		if d.proxies != nil {
+			for _, p := range d.proxies() {
+				out = append(out, driverClient{clientOf(p), d.Name, false})
+			}
+		}
 		if d.xds == nil {
 			continue
 		}

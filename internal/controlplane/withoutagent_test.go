@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,12 @@ func (connecting) Supports() map[model.Feature]bool {
 
 func (c connecting) Start(ctx context.Context) (sidecar.Probes, error) {
 	of := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
+	of.Proxies = func() []sidecar.Proxy {
+		return []sidecar.Proxy{
+			{Pod: model.Instance{UID: "1"}, Listeners: 2, Clusters: 3, Synced: true},
+			{Pod: model.Instance{UID: "2"}, Error: "it does not answer"},
+		}
+	}
 	of.Lead(func(ctx context.Context) {
 		at := model.NewOrigin(model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: "front"})
 		of.Report("a/pod", []model.Finding{model.NewFinding(at, model.CodeRejected, "it says no")})
@@ -68,4 +75,17 @@ func TestDriverOfPodsWithoutAgent(t *testing.T) {
 	r.eventually("the finding is in the status", func() bool {
 		return condition(k.getObject(t, workload("front"))) == string(corev1.ConditionFalse)
 	})
+	for i, want := range []struct {
+		refused   bool
+		listeners int
+	}{{false, 2}, {true, 0}} {
+		clients := slices.DeleteFunc(r.clients(), func(c driverClient) bool { return c.Driver != "outside" })
+		if len(clients) != 2 {
+			t.Fatalf("got clients %+v", clients)
+		}
+		if of := clients[i].Types[1]; (of.LastNack != nil) != want.refused ||
+			(of.AckedVersion != of.SentVersion) != want.refused || of.Resources != want.listeners {
+			t.Errorf("got %+v, want %+v", of, want)
+		}
+	}
 }

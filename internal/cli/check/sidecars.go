@@ -70,10 +70,22 @@ func injected(ctx context.Context, c *Cluster) (string, error) {
 		return "", err
 	}
 	with, without := members(s)
+	driven := 0
+	if len(without) > 0 {
+		all, err := c.Sidecars(ctx)
+		if err != nil {
+			return "", err
+		}
+		before := len(without)
+		for _, sidecar := range all {
+			delete(without, sidecar.Identity) // a driver connects to its proxy
+		}
+		driven = before - len(without)
+	}
 	if len(without) > 0 {
 		return "", warn("%s without a sidecar: %s", terminal.Count(len(without), "pod is", "pods are"), some(without))
 	}
-	return terminal.Count(len(with), "pod", "pods"), nil
+	return terminal.Count(len(with)+driven, "pod", "pods"), nil
 }
 
 func connected(ctx context.Context, c *Cluster) (string, error) {
@@ -95,11 +107,13 @@ func connected(ctx context.Context, c *Cluster) (string, error) {
 // missing returns an error that names pods whose sidecar is not connected, and those that trust another authority than
 // the current one.
 func missing(s *engine.State, all []inspect.Sidecar, current *identity.Bundle) (string, error) {
-	with, _ := members(s)
+	with, without := members(s)
 	total := len(with)
 	others := map[string]string{}
 	for _, sidecar := range all {
-		if _, member := with[sidecar.Identity]; !member {
+		if _, driven := without[sidecar.Identity]; driven {
+			total++
+		} else if _, member := with[sidecar.Identity]; !member {
 			others[sidecar.Identity] = cmp.Or(sidecar.Pod, "an unknown pod")
 		}
 		delete(with, sidecar.Identity)

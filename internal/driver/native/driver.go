@@ -86,7 +86,9 @@ func (d Driver) Start(ctx context.Context) (sidecar.Probes, error) {
 	}
 	controller.Deliver(d)
 	if controller.Lead != nil {
-		controller.Lead(newRESTPusher(controller).run)
+		pusher := newRESTPusher(controller)
+		controller.Lead(pusher.run)
+		controller.Proxies = pusher.proxies
 	}
 	return sidecar.HealthProbes{}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ type restPusher struct {
 	report  func(subject string, findings []model.Finding)
 	port    uint16
 	http    *http.Client
+
+	mu   sync.Mutex
+	pods map[restTarget]*restPod
 }
 
 // newRESTPusher returns a pusher for the proxies of a driver.
@@ -60,6 +64,7 @@ type restPod struct {
 
 	mu           sync.Mutex
 	destinations map[model.Key]bool // of its last plan; nil before
+	state        sidecar.Proxy
 }
 
 // run configures the proxies until the context ends. A slow proxy holds up no other.
@@ -68,7 +73,11 @@ func (r *restPusher) run(ctx context.Context) {
 	defer changes.Unsubscribe()
 	var running sync.WaitGroup
 	defer running.Wait()
-	pods := map[restTarget]*restPod{}
+	defer func() {
+		r.mu.Lock()
+		r.pods = nil
+		r.mu.Unlock()
+	}()
 	for ctx.Err() == nil {
 		waiting, cancel := context.WithTimeout(ctx, restPodInterval)
 		c, err := changes.Next(waiting)
@@ -76,25 +85,56 @@ func (r *restPusher) run(ctx context.Context) {
 		if err != nil && waiting.Err() == nil {
 			return
 		}
-		targets := r.targets()
-		for target, p := range pods {
-			switch {
-			case !targets[target]:
-				p.stop()
-				delete(pods, target)
-			case p.concerns(c):
-				p.wakeUp()
-			}
-		}
-		for target := range targets {
-			if pods[target] == nil {
-				ofPod, stop := context.WithCancel(ctx)
-				p := &restPod{target: target, wake: make(chan struct{}, 1), stop: stop}
-				pods[target] = p
-				running.Go(func() { r.serve(ofPod, p) })
-			}
+		for ofPod, p := range r.update(ctx, c) {
+			running.Go(func() { r.serve(ofPod, p) })
 		}
 	}
+}
+
+// update stops what configures pods that are gone, wakes those that changes concern, and returns the new pods.
+func (r *restPusher) update(ctx context.Context, c sidecar.Changes) map[context.Context]*restPod {
+	targets := r.targets()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pods == nil {
+		r.pods = map[restTarget]*restPod{}
+	}
+	for target, p := range r.pods {
+		switch {
+		case !targets[target]:
+			p.stop()
+			delete(r.pods, target)
+		case p.concerns(c):
+			p.wakeUp()
+		}
+	}
+	added := map[context.Context]*restPod{}
+	for target := range targets {
+		if r.pods[target] == nil {
+			ofPod, stop := context.WithCancel(ctx)
+			p := &restPod{target: target, wake: make(chan struct{}, 1), stop: stop}
+			p.state = sidecar.Proxy{
+				Workload: target.workload, Pod: target.pod, Since: time.Now(),
+				Address: netip.AddrPortFrom(target.address, r.port).String(),
+			}
+			r.pods[target], added[ofPod] = p, p
+		}
+	}
+	return added
+}
+
+// proxies returns the state of the proxies, by their addresses.
+func (r *restPusher) proxies() []sidecar.Proxy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []sidecar.Proxy
+	for _, p := range r.pods {
+		p.mu.Lock()
+		out = append(out, p.state)
+		p.mu.Unlock()
+	}
+	slices.SortFunc(out, func(a, b sidecar.Proxy) int { return strings.Compare(a.Address, b.Address) })
+	return out
 }
 
 // targets returns the proxies that there are.
@@ -172,5 +212,12 @@ func (r *restPusher) sync(ctx context.Context, p *restPod, s *restSync) bool {
 			fmt.Sprintf("the proxy of pod %s cannot be configured over its REST API: %v", p.target, err)))
 	}
 	r.report(p.target.String(), slices.Concat(plan.findings, findings))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Listeners, p.state.Clusters = len(plan.objects[restListeners]), len(plan.objects[restClusters])
+	p.state.Synced, p.state.Error = p.state.Synced || len(findings) == 0, ""
+	if len(findings) > 0 {
+		p.state.Error = findings[0].Text
+	}
 	return len(findings) == 0
 }

@@ -219,6 +219,9 @@ func TestREST(t *testing.T) {
 		}
 		return nil
 	})
+	if all := pusher.proxies(); len(all) != 1 || !all[0].Synced || !strings.Contains(all[0].Error, "no such thing") {
+		t.Errorf("got proxies %+v", all)
+	}
 	old.mu.Lock()
 	old.refuse = ""
 	old.mu.Unlock()
@@ -230,6 +233,9 @@ func TestREST(t *testing.T) {
 		return nil
 	})
 	eventually(t, func() error {
+		if all := pusher.proxies(); len(all) != 1 || all[0].Error != "" || all[0].Listeners != 2 || all[0].Workload != gateway {
+			return fmt.Errorf("proxies are %+v", all)
+		}
 		names := old.names(t, "listeners")
 		if len(names) != 4 { // ours, that of the user, and that of the API
 			return fmt.Errorf("listeners are %v", names)
