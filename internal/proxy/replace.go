@@ -76,6 +76,7 @@ func (p *Proxy) apply(
 		undo()
 		return err
 	}
+	p.leaveRemoved(c.Clusters)
 	var failed error
 	for _, l := range c.Listeners {
 		failed = errors.Join(failed, p.updateListener(p.listeners[l.Name], l))
@@ -94,6 +95,18 @@ func (p *Proxy) apply(
 		p.applyLevel()
 	}
 	return failed
+}
+
+// leaveRemoved makes sessions over UDP leave the endpoints that clusters no longer have.
+func (p *Proxy) leaveRemoved(changed []config.Cluster) {
+	for i := range changed {
+		if changed[i].Spec.Datagrams() {
+			for _, s := range p.sessions.List() {
+				s.LeaveRemoved()
+			}
+			return
+		}
+	}
 }
 
 // checkNames checks that the objects of a configuration have names.

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -77,5 +79,71 @@ func TestNewListenerTakesSocket(t *testing.T) {
 	echoes()
 	if err := p.Replace(listeners("web")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A session over UDP leaves an endpoint that its cluster no longer has: with retries for another one, without them it
+// ends, and the next packet begins a new one. An endpoint that only has another weight stays.
+func TestSessionsLeaveRemovedEndpoints(t *testing.T) {
+	server := func(address string, port int, name string) int {
+		c, err := net.ListenPacket("udp", fmt.Sprintf("%s:%d", address, port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		go func() {
+			packet := make([]byte, 100)
+			for {
+				_, from, err := c.ReadFrom(packet)
+				if err != nil {
+					return
+				}
+				_, _ = c.WriteTo([]byte(name+" "+from.String()), from)
+			}
+		}()
+		return c.LocalAddr().(*net.UDPAddr).Port
+	}
+	port := server("127.0.0.1", 0, "one")
+	server("127.0.0.2", port, "two")
+	for _, retry := range []string{"{retry_on: always, num_retries: 3, timeout: 100}", "{retry_on: never}"} {
+		p := proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)))
+		in := freePort(t)
+		apply := func(endpoints string) {
+			t.Helper()
+			value, err := config.ParseYAML(fmt.Appendf(nil, `
+listeners: [{name: in, spec: {protocol: UDP, port: %d}, rules: [{action: {route: {destination: up, retry: %s}}}]}]
+clusters: [{name: up, spec: {protocol: UDP, port: %d}, endpoints: [%s]}]
+`, in, retry, port, endpoints))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := new(config.Config)
+			if err := config.Decode("", value, c); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Replace(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		apply("{spec: {address: 127.0.0.1}}")
+		c := dial(t, "udp", fmt.Sprintf("127.0.0.1:%d", in))
+		says := func() string {
+			_, _ = io.WriteString(c, "hello")
+			_ = c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+			packet := make([]byte, 100)
+			n, _ := c.Read(packet)
+			return string(packet[:n])
+		}
+		var before string
+		until(t, "an answer of the first server", func() bool {
+			before = says()
+			return strings.HasPrefix(before, "one")
+		})
+		apply("{spec: {address: 127.0.0.1}, weight: 5}, {spec: {address: 127.0.0.2}, weight: 0}")
+		if now := says(); now != before {
+			t.Errorf("got %q after a change of a weight, want %q", now, before)
+		}
+		apply("{spec: {address: 127.0.0.2}}")
+		until(t, "an answer of the other server", func() bool { return strings.HasPrefix(says(), "two") })
 	}
 }

@@ -122,6 +122,12 @@ func (c *Cluster) Endpoints() []*Endpoint { return c.current.Load().configured }
 // Targets returns the endpoints that are chosen from: with EachAddress, those of the addresses of names.
 func (c *Cluster) Targets() []*Endpoint { return c.current.Load().endpoints }
 
+// Has reports whether an endpoint has an address.
+func (c *Cluster) Has(address string) bool {
+	at := func(e *Endpoint) bool { return e.Address == address }
+	return slices.ContainsFunc(c.Endpoints(), at) || slices.ContainsFunc(c.Targets(), at)
+}
+
 // SetEndpoints replaces the endpoints.
 func (c *Cluster) SetEndpoints(all []*Endpoint) {
 	c.mu.Lock()

@@ -183,3 +183,11 @@ type ClusterTLS struct {
 	// ALPN are the protocols that are offered. Default: h2 and http/1.1 with http2.
 	ALPN []string `json:"alpn,omitempty"`
 }
+
+// Datagrams reports whether connections to the cluster are over UDP.
+func (s *ClusterSpec) Datagrams() bool {
+	for s.Transport != nil {
+		s = s.Transport
+	}
+	return s.Protocol == UDP
+}

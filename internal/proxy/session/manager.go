@@ -206,10 +206,23 @@ func (s *Session) Uses(name string) bool {
 
 // Disconnect closes the connections to an endpoint. The retry policy of the route may connect to another one.
 func (s *Session) Disconnect(e *cluster.Endpoint) {
+	s.disconnect(func(g *stage) bool { return g.endpoint == e })
+}
+
+// LeaveRemoved closes the connections over UDP to endpoints that their clusters no longer have, as Disconnect does. Nobody
+// closes the other end of these.
+func (s *Session) LeaveRemoved() {
+	s.disconnect(func(g *stage) bool {
+		now := g.slot.Get()
+		return now != nil && g.endpoint != nil && now.Spec.Datagrams() && !now.Has(g.endpoint.Address)
+	})
+}
+
+func (s *Session) disconnect(from func(*stage) bool) {
 	s.mu.Lock()
 	var open []stream.Stream
 	for _, g := range s.stages {
-		if g.endpoint == e && g.stream != nil {
+		if g.stream != nil && from(g) {
 			open = append(open, g.stream)
 		}
 	}
