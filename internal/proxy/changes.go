@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/bucket"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/h2"
 	"anymesh.dev/anymesh/internal/proxy/object"
@@ -46,6 +48,7 @@ func (p *Proxy) listen(l config.Listener, rules *object.Slot[object.RuleList]) (
 	one := &listener{proxy: p, spec: l, ctx: ctx, cancel: cancel, begun: make(chan struct{}), streams: h2.Server{Limits: h2.DefaultLimits}}
 	one.rules.Store(rules)
 	one.track.Store(int64(l.Options.Track))
+	one.rate.Store(bucket.New(l.Options.ConnectionRate, time.Now()))
 	if err := one.listen(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("listener %q: %w", l.Name, err)
@@ -79,6 +82,9 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 	if sameSocket(old.current().Spec, l.Spec) {
 		if !reflect.DeepEqual(old.current().Spec, l.Spec) {
 			p.captures.update(old, &l.Spec)
+		}
+		if !reflect.DeepEqual(old.current().Options.ConnectionRate, l.Options.ConnectionRate) {
+			old.rate.Store(bucket.New(l.Options.ConnectionRate, time.Now()))
 		}
 		old.mu.Lock()
 		old.spec.Spec.Captured, old.spec.Rules, old.spec.Options = l.Spec.Captured, l.Rules, l.Options // the rest is in use

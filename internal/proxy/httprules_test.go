@@ -147,3 +147,41 @@ func TestRouteMetrics(t *testing.T) {
 			strings.Contains(body, `route_retries_total{anymesh_service="s.example",anymesh_route="r"} 0`+"\n")
 	})
 }
+
+const redirectConfig = `
+listeners:
+- name: in
+  spec: {protocol: HTTP, port: $IN, address: 127.0.0.1, canonical: true}
+  rules:
+  - {match: {op: starts, path: /HTTP/url/path, value: /moved}, action: {redirect: {scheme: https, host: "other.example:8443", status: 301}}}
+  - action: {redirect: {scheme: http, host: shop.example}}
+- {name: streams, spec: {protocol: TCP, port: $STREAMS, address: 127.0.0.1}, rules: [{action: {redirect: {scheme: http, host: shop.example}}}]}
+`
+
+// A redirect keeps the path and the query, and the connection; sessions of other protocols end.
+func TestRedirect(t *testing.T) {
+	at := start(t, redirectConfig, "IN", "STREAMS")
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, c := range []struct {
+		method, path, location string
+		status                 int
+	}{
+		{"GET", "/moved/a%20b?x=1&y", "https://other.example:8443/moved/a%20b?x=1&y", 301},
+		{"POST", "/a/../b", "http://shop.example/b", 308},
+		{"HEAD", "/", "http://shop.example/", 308},
+	} {
+		r := request(t, c.method, "http://"+at["IN"], strings.NewReader("body"))
+		r.URL.Opaque = c.path
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get("Location"); response.StatusCode != c.status || got != c.location {
+			t.Errorf("%s %s: got %d %q", c.method, c.path, response.StatusCode, got)
+		}
+	}
+	if _, err := dial(t, "tcp", at["STREAMS"]).Read(make([]byte, 1)); err == nil {
+		t.Error("the session of a stream does not end")
+	}
+}

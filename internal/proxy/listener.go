@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/bucket"
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/datagram"
@@ -38,7 +39,8 @@ type listener struct {
 	closeSocket func()
 	// accepted counts sessions and requests.
 	accepted atomic.Uint64
-	track    atomic.Int64        // seconds that ended requests are listed
+	track    atomic.Int64 // seconds that ended requests are listed
+	rate     atomic.Pointer[bucket.Bucket]
 	http     *httpforward.Server // of an HTTP listener
 	udp      *datagram.Listener  // of a listener on UDP
 	streams  h2.Server           // of a WebSocket listener
@@ -166,7 +168,14 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 }
 
 // listenTCP accepts TCP connections, with the addresses that differ from those of the socket.
-func (l *listener) listenTCP(spec *config.ListenerSpec, serve func(net.Conn, proxyprotocol.Header)) error {
+func (l *listener) listenTCP(spec *config.ListenerSpec, take func(net.Conn, proxyprotocol.Header)) error {
+	serve := func(nc net.Conn, h proxyprotocol.Header) {
+		if !l.rate.Load().Take(time.Now()) {
+			_ = nc.Close() // there are too many
+			return
+		}
+		take(nc, h)
+	}
 	if spec.Captured != nil {
 		return l.proxy.captures.listen(l, spec, serve)
 	}

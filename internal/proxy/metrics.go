@@ -34,6 +34,10 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	for _, c := range clusters {
 		m.add("cluster_requests_total", float64(c.Sessions.Load()), "clusterName", c.Name, "protocol", string(c.Spec.Protocol))
 	}
+	m.head("cluster_active", "gauge", "Sessions and requests to a cluster that have not ended, with those that wait.")
+	for _, c := range clusters {
+		m.add("cluster_active", float64(c.Active.Load()), "clusterName", c.Name)
+	}
 	m.head("cluster_failures_total", "counter", "Sessions and requests without a connection to a cluster.")
 	for _, c := range clusters {
 		m.add("cluster_failures_total", float64(c.Failed.Load()), "clusterName", c.Name, "protocol", string(c.Spec.Protocol))

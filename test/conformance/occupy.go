@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"anymesh.dev/anymesh/internal/driver/native"
 )
 
 // occupyTimeout limits the time until the open requests of a line are where they should be.
@@ -25,6 +29,9 @@ func (p *pod) occupy(ctx context.Context, l Line, mayWait bool) (release func(),
 	n := int(l.Request.State.Open)
 	if n == 0 {
 		return func() {}, nil
+	}
+	if err := p.awaitOpen(ctx, l, 0); err != nil { // those of the line before may end now
+		return nil, err
 	}
 	held, cancel := context.WithCancel(ctx)
 	var running, watching sync.WaitGroup
@@ -67,7 +74,7 @@ func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 		case err == nil && open == n:
 			return nil
 		case err == nil:
-			err = fmt.Errorf("Envoy has %d open requests, want %d", open, n)
+			err = fmt.Errorf("the sidecar has %d open requests, want %d", open, n)
 		}
 		if !wait(ctx, occupyPoll) {
 			return err
@@ -75,9 +82,12 @@ func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 	}
 }
 
-// openRequests reads the number of open requests of a line's port from the metrics of Envoy.
+// openRequests reads the number of open requests of a line's port from the metrics of the sidecar.
 func openRequests(ctx context.Context, l Line) (int, error) {
-	const metrics = "http://127.0.0.1:9901/stats?filter=^cluster.cds_(in|e)gress_"
+	metrics, value := "http://127.0.0.1:9901/stats?filter=^cluster.cds_(in|e)gress_", envoyGauge
+	if os.Getenv(envBinary) == native.Name {
+		metrics, value = "http://127.0.0.1:9901/metrics", nativeGauge
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics, nil)
 	if err != nil {
 		return 0, err
@@ -87,24 +97,34 @@ func openRequests(ctx context.Context, l Line) (int, error) {
 		return 0, err
 	}
 	defer response.Body.Close()
+	sum := 0
+	for s := bufio.NewScanner(io.LimitReader(response.Body, 1<<20)); s.Scan(); {
+		if text, counts := value(s.Text(), l); counts {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				return 0, fmt.Errorf("metric %s: %w", s.Text(), err)
+			}
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+// envoyGauge returns the value of a metric of Envoy that counts open requests, or connections of streams, of a port.
+func envoyGauge(text string, l Line) (value string, counts bool) {
 	gauges := []string{"upstream_rq_active", "upstream_rq_pending_active"}
 	if !l.Request.Protocol.Requests() {
 		gauges = []string{"upstream_cx_active"}
 	}
-	sum := 0
-	for s := bufio.NewScanner(io.LimitReader(response.Body, 1<<20)); s.Scan(); {
-		name, value, _ := strings.Cut(s.Text(), ": ")
-		own := strings.Contains(name, fmt.Sprintf("_%d.", l.Request.Port)) ||
-			strings.Contains(name, fmt.Sprintf("_self_redirect_%d_", l.Request.Port))
-		for _, g := range gauges {
-			if own && strings.HasSuffix(name, "."+g) {
-				n, err := strconv.Atoi(value)
-				if err != nil {
-					return 0, fmt.Errorf("metric %s: %w", name, err)
-				}
-				sum += n
-			}
-		}
-	}
-	return sum, nil
+	name, value, _ := strings.Cut(text, ": ")
+	own := strings.Contains(name, fmt.Sprintf("_%d.", l.Request.Port)) ||
+		strings.Contains(name, fmt.Sprintf("_self_redirect_%d_", l.Request.Port))
+	return value, own && slices.ContainsFunc(gauges, func(g string) bool { return strings.HasSuffix(name, "."+g) })
+}
+
+// nativeGauge returns the value of a metric of our proxy that counts open requests and sessions. Lines of other ports
+// have none at the same time.
+func nativeGauge(text string, _ Line) (value string, counts bool) {
+	name, value, _ := strings.Cut(text, "} ")
+	return value, strings.HasPrefix(name, "cluster_active{")
 }

@@ -17,9 +17,17 @@ func (r *renderer) requestRules(l model.Listener, to *config.Route) ([]config.Ru
 	rule := func(match any, action config.Action) config.RuleRef {
 		return config.RuleRef{Inline: &config.Rule{Match: match, Action: action}}
 	}
-	forward := config.Action{Route: &config.RouteRef{Inline: to}}
+	forward := func(match any) []config.RuleRef {
+		var out []config.RuleRef
+		for _, limit := range r.rates(l) {
+			limited := *to
+			limited.Rate = requestRate(limit.RequestRate)
+			out = append(out, rule(both(match, limit.match), config.Action{Route: &config.RouteRef{Inline: &limited}}))
+		}
+		return append(out, rule(match, config.Action{Route: &config.RouteRef{Inline: to}}))
+	}
 	if !r.view.Workload.Authorize || !l.Protocol.Requests() {
-		return []config.RuleRef{rule(nil, forward)}, nil
+		return forward(nil), nil
 	}
 	var allowed []any
 	var origins []model.Origin
@@ -35,7 +43,42 @@ func (r *renderer) requestRules(l model.Listener, to *config.Route) ([]config.Ru
 	if len(allowed) == 0 {
 		return []config.RuleRef{denied}, origins
 	}
-	return []config.RuleRef{rule(anyOf(allowed...), forward), denied}, origins
+	return append(forward(anyOf(allowed...)), denied), origins
+}
+
+// matchedRate is a rate limit with the predicate of its requests; nil for all.
+type matchedRate struct {
+	model.RequestRate
+	match any
+}
+
+// rates returns the rate limits of the requests of a listener. One that the proxy cannot match has a finding.
+func (r *renderer) rates(l model.Listener) []matchedRate {
+	if !l.Protocol.Requests() {
+		return nil
+	}
+	var out []matchedRate
+	for _, rate := range l.RequestRates {
+		match, ok := predicateOf(rate.Match)
+		if !ok {
+			r.findings = append(r.findings, model.NewFinding(rate.Origin, model.CodeNotSupported,
+				"driver native does not support the match of the rate limit, which limits nothing"))
+			continue
+		}
+		out = append(out, matchedRate{rate, match})
+	}
+	return out
+}
+
+// both returns a predicate that matches what both match; nil matches all.
+func both(a, b any) any {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return all(a, b)
 }
 
 // clientPredicate matches the clients that a policy allows; nil for none.

@@ -47,6 +47,7 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 	if d.Balance.Policy == model.ConsistentHash {
 		out.LoadBalancer = config.LoadBalancer{Policy: config.ConsistentHash, Key: d.Balance.HashKey}
 	}
+	out.Limits = limits(d.Limits)
 	panics := int(d.PanicThreshold)
 	out.LoadBalancer.PanicThreshold = &panics
 	return []sidecar.Resource{encode("cluster/"+out.Name, &config.Config{Clusters: []config.Cluster{out}}, d.Origin)}

@@ -32,6 +32,7 @@ func (r *renderer) inbound(l model.Listener) {
 	name := fmt.Sprintf("inbound/%d", l.Port)
 	listener := capturedListener(name, sidecar.InboundPort, l.Protocol, config.Captured{Port: int(l.Port)})
 	listener.Spec.TLS = tls
+	listener.Options.ConnectionRate = rate(l.ConnectionRate)
 	to := &config.Route{
 		Destination: config.ClusterRef{Name: name}, Retry: retry(model.Retry{}, applicationConnectTimeout),
 		Timeouts: explicitTimeouts(model.Action{Timeouts: l.Timeouts}),
@@ -46,6 +47,7 @@ func (r *renderer) inbound(l model.Listener) {
 				Protocol: protocols[l.Protocol], Port: int(l.Port), HTTP2: l.Protocol.Multiplexed(),
 			},
 			Endpoints: []config.Endpoint{{Spec: config.EndpointSpec{Address: loopback(r.view.Mesh)}}},
+			Limits:    breaker(l.CircuitBreaker),
 		}},
 	}, append(policies, l.Origin)...)
 }

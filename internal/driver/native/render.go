@@ -101,7 +101,12 @@ func (r *renderer) listener(in model.Inbound) {
 		Spec: config.ListenerSpec{Protocol: of, Port: int(l.Port)},
 		Options: config.ListenerOptions{
 			Track: int(time.Duration(l.TrackSessions).Seconds()), RemoveOrphanSessions: l.EndSessions,
+			ConnectionRate: rate(l.ConnectionRate),
 		},
+	}
+	if l.CircuitBreaker != nil || len(l.RequestRates) > 0 {
+		r.findings = append(r.findings, model.NewFinding(l.Origin, model.CodeNotSupported,
+			"driver native does not support limits of requests and of connections for listeners with routes; they limit nothing"))
 	}
 	tls, serves := serverTLS(l.TLS)
 	if !serves {
@@ -151,8 +156,9 @@ func (r *renderer) rule(route model.Route, gateway bool) *config.Rule {
 	}
 	out := &config.Rule{Match: match}
 	action := route.Action
-	if action.Redirect != nil {
-		return nil // the feature has a finding
+	if to := action.Redirect; to != nil {
+		out.Action.Redirect = &config.Redirect{Scheme: to.Scheme, Host: to.Host, Status: int(to.StatusCode)}
+		return out
 	}
 	if action.Rewrite != nil {
 		out.Action.Rewrite = rewrites(*action.Rewrite, route.Match.Path)

@@ -62,6 +62,8 @@ type Stats struct {
 	Sent, Received Traffic
 	// Shared is what the sessions of a pseudo cluster share.
 	Shared sync.Map
+
+	connections gate
 }
 
 // Traffic counts data.
@@ -135,22 +137,6 @@ func (c *Cluster) SetEndpoints(all []*Endpoint) {
 	c.rebuild(all)
 	c.watch()
 }
-
-// ErrOverflow is the error of what exceeds the limits of a cluster.
-var ErrOverflow = errors.New("too many requests at a time")
-
-// Enter counts a request or a session, unless that would exceed the limit; Leave ends it.
-func (c *Cluster) Enter() error {
-	if n := c.Active.Add(1); c.Limits.Requests > 0 && n > int64(c.Limits.Requests) {
-		c.Active.Add(-1)
-		c.Overflows.Add(1)
-		return fmt.Errorf("cluster %q: %w", c.Name, ErrOverflow)
-	}
-	return nil
-}
-
-// Leave ends what Enter has counted.
-func (c *Cluster) Leave() { c.Active.Add(-1) }
 
 // Retry counts a further attempt, unless that would exceed the limit. EndRetry ends it.
 func (c *Cluster) Retry() bool {

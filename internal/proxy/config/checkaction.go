@@ -4,18 +4,46 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 func (a *Action) check(map[string]bool) error {
+	for _, alone := range []struct {
+		name string
+		set  bool
+	}{{"deny", a.Deny}, {"redirect", a.Redirect != nil}} {
+		switch {
+		case !alone.set:
+		case a.Apply != "" || a.Route != nil || len(a.Rewrite) > 0 || a.Deny && a.Redirect != nil:
+			return fmt.Errorf("%[1]s: apply, route, rewrite and others have no effect with %[1]s", alone.name)
+		default:
+			return nil
+		}
+	}
 	switch {
-	case a.Deny && (a.Apply != "" || a.Route != nil || len(a.Rewrite) > 0):
-		return errors.New("deny: apply, route and rewrite have no effect with deny")
-	case a.Deny:
-		return nil
 	case a.Apply != "" && a.Route != nil:
 		return errors.New("apply: route has no effect with apply")
 	case a.Apply == "" && a.Route == nil:
-		return errors.New("route: a rule needs route, apply or deny")
+		return errors.New("route: a rule needs route, apply, deny or redirect")
+	}
+	return nil
+}
+
+// redirectStatuses are those of responses with the URL of another place.
+var redirectStatuses = []int{301, 302, 303, 307, 308}
+
+func (r *Redirect) check(set map[string]bool) error {
+	if !set["status"] {
+		r.Status = 308
+	}
+	switch {
+	case r.Scheme != "http" && r.Scheme != "https":
+		return fmt.Errorf("scheme: %q is none of http and https", r.Scheme)
+	case r.Host == "" || strings.ContainsFunc(r.Host, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }):
+		return fmt.Errorf("host: %q is no host", r.Host)
+	case !slices.Contains(redirectStatuses, r.Status):
+		return fmt.Errorf("status: %d is none of %v", r.Status, redirectStatuses)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		`clusters: [{name: a, spec: {protocol: TCP, port: 1}, loadbalancer: {key: /a}}]`:                                 `loadbalancer.key: is not a field of policy`,
 		`clusters: [{name: a, spec: {protocol: TCP, port: 1}, endpoints: [{spec: {address: a, weight: 1}, weight: 2}]}]`: `weight: differs from spec.weight`,
 		`clusters: [{name: a, spec: {protocol: UnixDomainSocket}, endpoints: [{spec: {address: a, filename: b}}]}]`:      `filename: differs from address`,
-		`rules: [{name: a, action: {}}]`:                                                                                 `action.route: a rule needs route, apply or deny`,
+		`rules: [{name: a, action: {}}]`:                                                                                 `action.route: a rule needs route, apply, deny or redirect`,
 		`rules: [{name: a, action: {apply: x, route: y}}]`:                                                               `action.apply: route has no effect`,
 		`rules: [{name: a, action: {route: x, rewrite: [{path: /a, pattern: a, value: 1}]}}]`:                            `rewrite[0].value: must be a string with pattern`,
 		`rules: [{name: a, action: {route: x, rewrite: [{path: /a, pattern: "(", value: a}]}}]`:                          `rewrite[0].pattern: error parsing regexp`,

@@ -46,6 +46,14 @@ type Limits struct {
 	Requests int `json:"requests,omitempty"`
 	// Retries is the number of further attempts of HTTP requests at a time.
 	Retries int `json:"retries,omitempty"`
+	// Connections is the number of sessions, and of HTTP/1.1 requests that are sent, at a time. Further requests wait.
+	Connections int `json:"connections,omitempty"`
+	// Waiting is the number of HTTP/1.1 requests that wait.
+	Waiting int `json:"waiting,omitempty"`
+	// RequestsPerConnection is the number of requests after which an HTTP/1.1 connection is closed.
+	RequestsPerConnection int `json:"requests_per_connection,omitempty"`
+	// ConnectTimeout limits each attempt to connect, in milliseconds. Default: the timeout of the route's retry.
+	ConnectTimeout int `json:"connect_timeout,omitempty"`
 }
 
 func orDefault(v, d int) int {
@@ -115,8 +123,8 @@ func (o *Outlier) check(map[string]bool) error {
 }
 
 func (l *Limits) check(map[string]bool) error {
-	if l.Requests < 0 || l.Retries < 0 {
-		return errors.New("requests: requests and retries must not be negative")
+	if min(l.Requests, l.Retries, l.Connections, l.Waiting, l.RequestsPerConnection, l.ConnectTimeout) < 0 {
+		return errors.New("requests: limits must not be negative")
 	}
 	return nil
 }

@@ -61,6 +61,8 @@ type ListenerOptions struct {
 	Track int `json:"track"`
 	// RemoveOrphanSessions ends the sessions of a listener that is removed. Default: they go on.
 	RemoveOrphanSessions bool `json:"removeOrphanSessions,omitempty"`
+	// ConnectionRate limits the connections of TCP that are accepted. Others are closed.
+	ConnectionRate *Rate `json:"connection_rate,omitempty"`
 }
 
 // Cluster is a service: the protocol, its endpoints, and how one of them is chosen.
@@ -148,6 +150,18 @@ type Action struct {
 	Apply string `json:"apply,omitempty"`
 	// Deny answers requests with the status 403, and ends sessions of other protocols. It stands alone.
 	Deny bool `json:"deny,omitempty"`
+	// Redirect answers HTTP requests with the URL of another place, and ends sessions of other protocols. It stands alone.
+	Redirect *Redirect `json:"redirect,omitempty"`
+}
+
+// Redirect is a response that sends clients to another host or scheme, with the path and the query of their request.
+type Redirect struct {
+	// Scheme is http or https.
+	Scheme string `json:"scheme"`
+	// Host is the host name, with a port unless it is that of the scheme.
+	Host string `json:"host"`
+	// Status is 301, 302, 303, 307 or 308. Default: 308.
+	Status int `json:"status,omitempty"`
 }
 
 // Rewrite sets one value in the metadata of a session.
@@ -180,6 +194,8 @@ type Route struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 	// Metrics are labels of what is counted of the HTTP requests of the route. Default: they are counted by listener only.
 	Metrics *RouteMetrics `json:"metrics,omitempty"`
+	// Rate limits the HTTP requests of the route.
+	Rate *RequestRate `json:"rate,omitempty"`
 	// Mirrors are clusters that get a copy of what clients send. Their answers are dropped.
 	Mirrors []Mirror `json:"mirrors,omitempty"`
 }

@@ -37,6 +37,7 @@ type conn struct {
 	r, w int     // the unread part of the input
 	// out is the head of the request to the endpoint, with a small body after it; reply is that of the response.
 	out, reply []byte
+	fields     []byte // more fields of the proxy's own response
 	attempt    attempt
 	info       info
 	span       *tracing.Span  // of the request; nil without one
@@ -218,7 +219,10 @@ func (c *conn) handle() bool {
 		return dest != nil && c.forward(c.mirror, slot, dest, nil)
 	}
 	route, meta, slot, err := c.lookup()
+	elsewhere := (*object.RedirectError)(nil)
 	switch {
+	case errors.As(err, &elsewhere):
+		return c.redirect(elsewhere.To)
 	case errors.Is(err, object.ErrDenied):
 		return c.fail(403, err.Error())
 	case errors.Is(err, object.ErrRewrite):
@@ -228,6 +232,9 @@ func (c *conn) handle() bool {
 	}
 	if route.Metrics != nil {
 		c.counted = c.s.RouteStats(*route.Metrics)
+	}
+	if !route.Admits() {
+		return c.limited(route.Rate)
 	}
 	if idle := route.Timeouts.Idle; idle != nil {
 		c.stall = time.Duration(*idle) * time.Millisecond

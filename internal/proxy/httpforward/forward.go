@@ -69,12 +69,16 @@ func (c *conn) forward(
 		c.s.copyTo(route.Chosen(), c.out, c.base)
 	}
 	dest.Sessions.Add(1)
-	if err := dest.Enter(); err != nil {
+	a.limit = c.deadline(route.Timeouts.Request)
+	if err := dest.EnterRequest(a.limit.within(0)); err != nil {
+		a.limit.stop()
 		dest.Failed.Add(1)
-		return c.fail(503, err.Error())
+		if errors.Is(err, cluster.ErrOverflow) {
+			return c.fail(503, err.Error())
+		}
+		return c.fail(504, err.Error())
 	}
 	defer func() { a.dest.Leave() }()
-	a.limit = c.deadline(route.Timeouts.Request)
 	defer a.limit.stop()
 	if idle := route.Timeouts.Idle; idle != nil && a.whole {
 		a.idle = c.deadline(*idle)
@@ -164,7 +168,8 @@ func (c *conn) try(a *attempt, head int) error {
 		e.Active.Add(-1)
 		leftover := len(in.unread()) > 0
 		in.release()
-		if u.closed || leftover || u.once {
+		u.served++
+		if most := a.dest.Limits.RequestsPerConnection; u.closed || leftover || u.once || most > 0 && u.served >= most {
 			_ = u.Close() // the response was read, or the endpoint is at fault
 			return
 		}

@@ -20,6 +20,7 @@ func (c *conn) respondGRPC(status int, content string) bool {
 	c.status, c.started = status, true
 	c.span.GRPC(strconv.Itoa(grpcStatus(status)))
 	c.statusLine(200, "OK")
+	c.ownFields()
 	c.reply = fmt.Appendf(c.reply, "Content-Type: application/grpc\r\nContent-Length: 0\r\nGrpc-Status: %d\r\nGrpc-Message: %s\r\n",
 		grpcStatus(status), grpcMessage(content))
 	c.endHead()

@@ -156,12 +156,15 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// tick ends the connections whose phase takes too long. A second has passed.
+// tick ends the connections whose phase takes too long, and requests whose clients are gone. A second has passed.
 func (s *Server) tick() {
 	now := s.clock.Add(1)
 	s.each(func(c *conn) {
 		if until := c.until.Load(); until != 0 && now > until {
 			c.expire()
+		}
+		if c.raw != nil && c.upstream.Load() != nil && c.raw.Ended() {
+			c.interrupt() // the endpoint need not finish
 		}
 	})
 }

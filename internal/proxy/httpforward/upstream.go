@@ -14,6 +14,7 @@ type upstream struct {
 	raw    *rawconn.Conn // nil if it is no plain socket
 	tcp    *net.TCPConn  // nil if it has another protocol
 	used   bool          // it served a request before
+	served int           // the requests that it served
 	once   bool          // for one request: a stream of HTTP/2, or one with the address of a client
 	closed bool          // used by the goroutine that serves the client
 }
@@ -34,7 +35,7 @@ func (c *conn) connect(a *attempt, e *cluster.Endpoint, fresh bool) (*upstream, 
 		return idle, nil
 	}
 	ctx := context.Background()
-	if timeout := a.limit.within(a.route.Retry.Pause()); timeout > 0 {
+	if timeout := a.limit.within(a.dest.ConnectTimeout(a.route.Retry.Pause())); timeout > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()

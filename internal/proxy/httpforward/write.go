@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 )
@@ -203,6 +204,7 @@ func (c *conn) respond(status int, content string) bool {
 	body := ErrorBody(status, content)
 	c.status, c.started = status, true
 	c.statusLine(status, http.StatusText(status))
+	c.ownFields()
 	c.reply = fmt.Appendf(c.reply, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	c.endHead()
 	if string(c.request.Method) != "HEAD" {
@@ -210,6 +212,37 @@ func (c *conn) respond(status int, content string) bool {
 	}
 	_, err := c.client.Write(c.reply)
 	return err == nil
+}
+
+// limited answers a request that exceeds the rate of its route.
+func (c *conn) limited(rate *config.RequestRate) bool {
+	for _, h := range rate.Headers {
+		c.fields = append(append(append(append(c.fields, h.Name...), ": "...), h.Value...), "\r\n"...)
+	}
+	return c.fail(rate.Status, "the route has no more requests at this time")
+}
+
+// redirect answers with the URL of another place.
+func (c *conn) redirect(to *config.Redirect) bool {
+	if c.request.Chunked || c.request.Length > 0 {
+		c.unread = true
+	}
+	target := c.request.Target
+	if target[0] != '/' {
+		target = []byte("/") // OPTIONS *
+	}
+	c.status, c.started = to.Status, true
+	c.statusLine(to.Status, http.StatusText(to.Status))
+	c.reply = fmt.Appendf(c.reply, "Location: %s://%s%s\r\nContent-Length: 0\r\n", to.Scheme, to.Host, target)
+	c.endHead()
+	_, err := c.client.Write(c.reply)
+	return err == nil
+}
+
+// ownFields writes the fields that the configuration adds to the proxy's own response.
+func (c *conn) ownFields() {
+	c.reply = append(c.reply, c.fields...)
+	c.fields = c.fields[:0]
 }
 
 // ErrorBody returns the body of the proxy's own responses.

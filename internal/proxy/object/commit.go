@@ -4,7 +4,9 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/bucket"
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 )
@@ -18,6 +20,10 @@ func (p *plan) commit() {
 	for _, r := range p.routes {
 		built := &Route{
 			Name: r.name, Auto: r.auto, Retry: r.spec.retry, Timeouts: r.spec.timeouts, Metrics: r.spec.metrics,
+			Rate: r.spec.rate,
+		}
+		if r.spec.rate != nil {
+			built.tokens = bucket.New(&r.spec.rate.Limit, time.Now())
 		}
 		var destinations []Destination
 		for _, d := range r.spec.destinations {
@@ -40,7 +46,7 @@ func (p *plan) commit() {
 	for _, r := range p.rules {
 		built := &Rule{
 			Name: r.name, Auto: r.auto, Match: r.spec.Match, matches: p.matches[r.name],
-			Deny: r.spec.Action.Deny,
+			Deny: r.spec.Action.Deny, Redirect: r.spec.Action.Redirect,
 		}
 		built.setRewrites(r.spec.Action.Rewrite)
 		if r.spec.Action.Route != nil {

@@ -49,6 +49,8 @@ func lookup(list *Slot[RuleList], d metadata.Document, seen *[4]*RuleList) (*Rou
 			return nil, nil, ErrNoRoute
 		case rule.Deny:
 			return nil, nil, ErrDenied
+		case rule.Redirect != nil:
+			return nil, nil, &RedirectError{rule.Redirect}
 		}
 		var err error
 		if copied, err = rule.rewrite(d, copied); err != nil {

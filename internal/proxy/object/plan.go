@@ -53,6 +53,7 @@ type routeSpec struct {
 	timeouts        config.Timeouts
 	mirrors         []mirrorSpec
 	metrics         *config.RouteMetrics
+	rate            *config.RequestRate
 }
 
 type destinationSpec struct {
@@ -171,7 +172,7 @@ func (p *plan) addRoute(name string, auto bool, r config.Route) (err error) {
 	if p.hasRoute(name) {
 		return duplicate(classRoute, name)
 	}
-	spec := routeSpec{retry: r.Retry, timeouts: r.Timeouts, metrics: r.Metrics}
+	spec := routeSpec{retry: r.Retry, timeouts: r.Timeouts, metrics: r.Metrics, rate: r.Rate}
 	if spec.destinations, err = p.addDestinations(name, r); err != nil {
 		return err
 	}

@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/bucket"
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
@@ -38,6 +40,7 @@ type Rule struct {
 	Route    *Slot[Route]
 	Apply    *Slot[RuleList]
 	Deny     bool
+	Redirect *config.Redirect
 }
 
 // Route says where a session goes.
@@ -50,7 +53,12 @@ type Route struct {
 	Timeouts        config.Timeouts
 	Mirrors         []Mirror
 	Metrics         *config.RouteMetrics
+	Rate            *config.RequestRate
+	tokens          *bucket.Bucket
 }
+
+// Admits reports whether the rate of the route allows another request.
+func (r *Route) Admits() bool { return r.Rate == nil || r.tokens.Take(time.Now()) }
 
 // Destination is a cluster that gets a share of what a route gets.
 type Destination struct {
@@ -131,6 +139,13 @@ func NewStore() *Store {
 
 // ErrNoRoute is the error of a lookup for which no rule with an existing route matches.
 var ErrNoRoute = errors.New("No route for session")
+
+// RedirectError is the error of a lookup whose client goes to another place.
+type RedirectError struct{ To *config.Redirect }
+
+func (e *RedirectError) Error() string {
+	return "a rule redirects to " + e.To.Scheme + "://" + e.To.Host
+}
 
 // ErrDenied is the error of a lookup that a rule denies.
 var ErrDenied = errors.New("a rule denies it")

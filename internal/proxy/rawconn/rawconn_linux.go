@@ -139,6 +139,18 @@ func (c *Conn) Alive() bool {
 	return err == nil && errno == syscall.EAGAIN
 }
 
+// Ended reports whether the peer has closed the connection, and all data was read.
+func (c *Conn) Ended() bool {
+	var n uintptr
+	var errno syscall.Errno
+	var one [1]byte
+	err := c.raw.Control(func(fd uintptr) {
+		n, _, errno = syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&one[0])), 1,
+			syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+	})
+	return err != nil || errno == 0 && n == 0 || errno != 0 && errno != syscall.EAGAIN && errno != syscall.EINTR
+}
+
 // transfer moves data without waiting. The descriptor is nonblocking.
 func transfer(number, fd uintptr, p []byte) (int, syscall.Errno) {
 	for {

@@ -26,3 +26,6 @@ func (c *Conn) ReadPooled(pool *sync.Pool) (*[]byte, int, error) {
 
 // Alive reports whether an idle connection may be used.
 func (c *Conn) Alive() bool { return true }
+
+// Ended reports false: it is not known.
+func (c *Conn) Ended() bool { return false }

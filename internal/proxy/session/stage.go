@@ -94,7 +94,7 @@ func (g *stage) try(ctx context.Context, tried *[]*cluster.Endpoint) (more bool,
 		more = c.Untried(*tried)
 	}
 	attempt, cancel := ctx, func() {}
-	if timeout := g.retry.Pause(); timeout > 0 {
+	if timeout := c.ConnectTimeout(g.retry.Pause()); timeout > 0 {
 		attempt, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
