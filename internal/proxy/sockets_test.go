@@ -15,8 +15,8 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
-// A new listener takes the socket of one that is removed by the same change, whatever their protocols are. If the change
-// is refused, the old one goes on.
+// A new listener takes the socket of one that is removed by the same change, whatever their protocols are. If the
+// change is refused, the old one goes on.
 func TestNewListenerTakesSocket(t *testing.T) {
 	port, file, other := freePort(t), filepath.Join(t.TempDir(), "a.sock"), freePort(t)
 	p := proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)))

@@ -14,7 +14,9 @@ var proxyImports = []rule{
 	{"internal/proxy/predicate", []string{"internal/proxy/metadata"}},
 	{"internal/proxy/h2", []string{"internal/h2frame", "internal/proxy/http1", "internal/proxy/rawconn"}},
 	{"internal/proxy/cluster", []string{"internal/proxy/config", "internal/proxy/h2", "internal/proxy/metadata"}},
+	{"internal/proxy/bucket", []string{"internal/proxy/config"}},
 	{"internal/proxy/object", []string{
+		"internal/proxy/bucket",
 		"internal/proxy/cluster", "internal/proxy/config", "internal/proxy/metadata", "internal/proxy/predicate",
 	}},
 	{"internal/proxy/datagram", []string{"internal/proxy/stream"}},
@@ -37,7 +39,7 @@ var proxyImports = []rule{
 	}},
 	{"internal/proxy/api", []string{"internal/proxy/config"}},
 	{"internal/proxy", []string{
-		"internal/proxy/accesslog", "internal/proxy/api", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/httpforward",
+		"internal/proxy/accesslog", "internal/proxy/api", "internal/proxy/bucket", "internal/proxy/cluster", "internal/proxy/config", "internal/proxy/connect", "internal/proxy/datagram", "internal/proxy/h2", "internal/proxy/http1", "internal/proxy/httpforward",
 		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/proxyprotocol",
 		"internal/proxy/session", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/tracing", "internal/proxy/websocket",
 	}},

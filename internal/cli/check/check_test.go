@@ -209,11 +209,7 @@ func state() *engine.State {
 
 func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 	s := state()
-	var connected []inspect.Sidecar
-	cluster := &Cluster{
-		State:    func(context.Context) (*engine.State, error) { return s, nil },
-		Sidecars: func(context.Context) ([]inspect.Sidecar, error) { return connected, nil },
-	}
+	cluster := withSidecars(s)
 	var w warning
 	if _, err := injected(t.Context(), cluster); !errors.As(err, &w) ||
 		!strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
@@ -230,14 +226,6 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 	meshed := sidecar("uid of meshed", "demo/meshed")
 	if detail, err := missing(s, []inspect.Sidecar{meshed}, current); err != nil || detail != "1 of 1" {
 		t.Errorf("missing: %q, %v", detail, err)
-	}
-	driven := sidecar("uid of bare", "demo/bare")
-	if detail, err := missing(s, []inspect.Sidecar{meshed, driven}, current); err != nil || detail != "2 of 2" {
-		t.Errorf("a proxy that a driver connects to: %q, %v", detail, err)
-	}
-	connected = []inspect.Sidecar{driven}
-	if detail, err := injected(t.Context(), cluster); err != nil || detail != "2 pods" {
-		t.Errorf("a proxy that a driver connects to: %q, %v", detail, err)
 	}
 	detail, err := missing(s, []inspect.Sidecar{meshed, sidecar("2", "demo/other")}, current)
 	if err != nil || detail != "1 of 1, and 1 of pods of no workload: demo/other" {

@@ -1,11 +1,16 @@
 package check
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/internal/cli/inspect"
+	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 // A pod that hangs while it initializes is listed: its sidecar had the time to connect, or ended before.
@@ -31,5 +36,27 @@ func TestInitializingPodsAreListed(t *testing.T) {
 		if runs(p) != c.listed {
 			t.Errorf("%s: listed %v, want %v", name, !c.listed, c.listed)
 		}
+	}
+}
+
+// withSidecars returns a cluster with a state and connected sidecars.
+func withSidecars(s *engine.State, all ...inspect.Sidecar) *Cluster {
+	return &Cluster{
+		State:    func(context.Context) (*engine.State, error) { return s, nil },
+		Sidecars: func(context.Context) ([]inspect.Sidecar, error) { return all, nil },
+	}
+}
+
+// A pod without an agent whose proxy a driver connects to has a sidecar.
+func TestDrivenProxiesAreSidecars(t *testing.T) {
+	s := state()
+	meshed := inspect.Sidecar{Client: clientstatus.Client{Identity: "uid of meshed"}}
+	driven := inspect.Sidecar{Client: clientstatus.Client{Identity: "uid of bare"}}
+	detail, err := missing(s, []inspect.Sidecar{meshed, driven}, newAuthority(t))
+	if err != nil || detail != "2 of 2" {
+		t.Errorf("missing: %q, %v", detail, err)
+	}
+	if detail, err := injected(t.Context(), withSidecars(s, driven)); err != nil || detail != "2 pods" {
+		t.Errorf("injected: %q, %v", detail, err)
 	}
 }

@@ -233,7 +233,8 @@ func TestREST(t *testing.T) {
 		return nil
 	})
 	eventually(t, func() error {
-		if all := pusher.proxies(); len(all) != 1 || all[0].Error != "" || all[0].Listeners != 2 || all[0].Workload != gateway {
+		if all := pusher.proxies(); len(all) != 1 || all[0].Error != "" || all[0].Listeners != 2 ||
+			all[0].Workload != gateway {
 			return fmt.Errorf("proxies are %+v", all)
 		}
 		names := old.names(t, "listeners")

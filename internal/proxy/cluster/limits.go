@@ -48,8 +48,8 @@ func (c *Cluster) overflow() error {
 	return fmt.Errorf("cluster %q: %w", c.Name, ErrOverflow)
 }
 
-// connectionLimit returns the number of connections at a time; 0 is no limit. A connection of HTTP/2 takes any number of
-// requests.
+// connectionLimit returns the number of connections at a time; 0 is no limit. A connection of HTTP/2 takes any number
+// of requests.
 func (c *Cluster) connectionLimit() int {
 	if c.Spec.HTTP2 {
 		return 0

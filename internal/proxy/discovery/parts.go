@@ -47,8 +47,8 @@ type change struct {
 	part *config.Config
 }
 
-// apply applies changes at once. If the proxy refuses them, it applies one after the other, first those that remove, whose
-// sockets others may need, and returns the errors of those that are refused, by name.
+// apply applies changes at once. If the proxy refuses them, it applies one after the other, first those that remove,
+// whose sockets others may need, and returns the errors of those that are refused, by name.
 func (p *parts) apply(changes []change) map[string]error {
 	if p.replace(changes) == nil {
 		return nil

@@ -209,8 +209,8 @@ func (s *Session) Disconnect(e *cluster.Endpoint) {
 	s.disconnect(func(g *stage) bool { return g.endpoint == e })
 }
 
-// LeaveRemoved closes the connections over UDP to endpoints that their clusters no longer have, as Disconnect does. Nobody
-// closes the other end of these.
+// LeaveRemoved closes the connections over UDP to endpoints that their clusters no longer have, as Disconnect does.
+// Nobody closes the other end of these.
 func (s *Session) LeaveRemoved() {
 	s.disconnect(func(g *stage) bool {
 		now := g.slot.Get()
