@@ -147,13 +147,19 @@ func testTermination(t *testing.T, pod string) {
 // killAgent kills the agent of a pod with SIGKILL.
 func killAgent(t *testing.T, pod corev1.Pod) {
 	t.Helper()
-	// The brackets keep grep from matching its own process.
-	found := strings.Fields(mustOnNode(t, "sh", "-c", `for p in $(grep -lxzs -e '--dns-por[t]' /proc/[0-9]*/cmdline | cut -d/ -f3); do
-		nsenter -t $p -n ip -o address | grep -qF " $0/" && echo $p; done; true`, pod.Status.PodIP))
+	found := processesAt(t, pod.Status.PodIP, "--dns-por[t]")
 	if len(found) != 1 {
 		t.Fatalf("agents of %s: %v", pod.Name, found)
 	}
 	signal(t, "KILL", found...)
+}
+
+// processesAt returns the processes of the pod with an address that have an argument. The argument is a pattern that
+// does not match itself.
+func processesAt(t *testing.T, address, argument string) []string {
+	t.Helper()
+	return strings.Fields(mustOnNode(t, "sh", "-c", `for p in $(grep -lxzs -e "$1" /proc/[0-9]*/cmdline | cut -d/ -f3); do
+		nsenter -t $p -n ip -o address | grep -qF " $0/" && echo $p; done; true`, address, argument))
 }
 
 // sidecarStatus returns the status of the sidecar container of a pod in namespace lookups.

@@ -34,7 +34,7 @@ func TestL7mpTasks(t *testing.T) {
 		"jsonpath={.items[*].status.podIP}"))
 	gateway := gateways[0]
 	eventually(t, 20*time.Second, "an answer of a transcoder and a worker", func() error {
-		out, err := sendUDP(t, gateway, 9001, []byte("This is a test!"))
+		out, err := send(t, "udp", gateway, 9001, []byte("This is a test!"))
 		if err != nil || !strings.HasPrefix(out, "Echo on worker-") ||
 			!strings.Contains(out, ": Transcoded on transcoder-") || !strings.HasSuffix(out, ": This is a test!") {
 			return fmt.Errorf("got %q: %w", out, err)
@@ -47,7 +47,7 @@ func TestL7mpTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func() error {
-		out, err := sendUDP(t, gateway, 5000, query)
+		out, err := send(t, "udp", gateway, 5000, query)
 		if err != nil || !strings.HasSuffix(out, "\xc0\xa8\x01\x03") {
 			return fmt.Errorf("got %x: %w", out, err)
 		}
@@ -87,7 +87,7 @@ func askCluster(t *testing.T, gateway string) {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, "an answer of the DNS of the cluster", func() error {
-		out, err := sendUDP(t, gateway, 5053, query)
+		out, err := send(t, "udp", gateway, 5053, query)
 		if err != nil || !strings.Contains(out, string(address.AsSlice())) {
 			return fmt.Errorf("got %x: %w", out, err)
 		}
@@ -131,16 +131,16 @@ if len(heard) < len(phones):
 	})
 }
 
-// sendUDP sends a packet from the network of the cluster, and returns the answer.
-func sendUDP(t *testing.T, address string, port int, packet []byte) (string, error) {
+// send sends a message from the network of the cluster, and returns the first answer.
+func send(t *testing.T, network, address string, port int, message []byte) (string, error) {
 	t.Helper()
 	out, err := onNode(t.Context(), "python3", "-c", `
 import socket, sys
-client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client = socket.socket(socket.AF_INET, socket.SOCK_STREAM if sys.argv[1] == "tcp" else socket.SOCK_DGRAM)
 client.settimeout(5)
-client.connect((sys.argv[1], int(sys.argv[2])))
-client.send(bytes.fromhex(sys.argv[3]))
-print(client.recv(65536).hex())`, address, fmt.Sprint(port), hex.EncodeToString(packet))
+client.connect((sys.argv[2], int(sys.argv[3])))
+client.send(bytes.fromhex(sys.argv[4]))
+print(client.recv(65536).hex())`, network, address, fmt.Sprint(port), hex.EncodeToString(message))
 	if err != nil {
 		return "", err
 	}
