@@ -33,7 +33,8 @@ var elsewhere = map[string]map[model.Feature]string{
 	},
 	grpc.Name: {"authorization": "TestAuthorization"},
 	native.Name: {
-		"balance.ConsistentHash": "TestLegsOfCallMeet", "destination.jsondecap": "TestPairs", "destination.jsonencap": "TestPairs",
+		"listener.requestsPerConnection": "TestRequestsPerConnection",
+		"balance.ConsistentHash":         "TestLegsOfCallMeet", "destination.jsondecap": "TestPairs", "destination.jsonencap": "TestPairs",
 		"destination.jsonsocket": "TestPairs", "destination.prometheus": "TestMetrics", "destination.sync": "TestSync",
 		"destination.udp": "TestLegsOfCallMeet", "destination.unix": "TestPairs", "destination.websocket": "TestPairs",
 		"listener.endSessions": "TestSessionsOfRemovedListener", "listener.jsonsocket": "TestLegsOfCallMeet",

@@ -37,6 +37,11 @@ func (r *renderer) inbound(l model.Listener) {
 		Destination: config.ClusterRef{Name: name}, Retry: retry(model.Retry{}, applicationConnectTimeout),
 		Timeouts: explicitTimeouts(model.Action{Timeouts: l.Timeouts}),
 	}
+	limits := breaker(l.CircuitBreaker)
+	if limits.RequestsPerConnection = number(l.RequestsPerConnection); limits.RequestsPerConnection > 0 && l.Protocol.Multiplexed() {
+		r.findings = append(r.findings, model.NewFinding(l.Origin, model.CodeNotSupported,
+			"driver native limits the requests on connections of HTTP/1.1 only"))
+	}
 	rules, policies := r.requestRules(l, to)
 	listener.Rules.Inline = rules
 	r.add("listener/"+name, &config.Config{
@@ -47,7 +52,7 @@ func (r *renderer) inbound(l model.Listener) {
 				Protocol: protocols[l.Protocol], Port: int(l.Port), HTTP2: l.Protocol.Multiplexed(),
 			},
 			Endpoints: []config.Endpoint{{Spec: config.EndpointSpec{Address: loopback(r.view.Mesh)}}},
-			Limits:    breaker(l.CircuitBreaker),
+			Limits:    limits,
 		}},
 	}, append(policies, l.Origin)...)
 }
