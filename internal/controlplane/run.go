@@ -57,8 +57,8 @@ type controlPlane struct {
 	stopping  atomic.Bool // the context of Run has ended
 }
 
-// Run runs a control plane until the context ends, and then for Config.ShutdownDelay. An error names the component that failed. An unreachable API server
-// is not an error: Run waits for it.
+// Run runs a control plane until the context ends, and then for Config.ShutdownDelay. An error names the component that
+// failed. An unreachable API server is not an error: Run waits for it.
 func Run(ctx context.Context, config Config) error {
 	cp, err := prepare(config)
 	if err != nil {

@@ -22,8 +22,8 @@ func (l libraries) Supports() map[model.Feature]bool {
 	return out
 }
 
-// TestProxyless checks that a gRPC library with the configuration of the driver grpc behaves as the interpreter decides,
-// as client and as server, in the cases of which the driver declares all that they need.
+// TestProxyless checks that a gRPC library with the configuration of the driver grpc behaves as the interpreter
+// decides, as client and as server, in the cases of which the driver declares all that they need.
 func TestProxyless(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("creating namespaces requires root")

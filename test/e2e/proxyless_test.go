@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// proxylessManifests are gRPC applications in Go and in Python whose libraries are their proxies, and one with an Envoy.
-// Each calls greeter, whose routes share calls among all of them over mutual TLS.
+// proxylessManifests are gRPC applications in Go and in Python whose libraries are their proxies, and one with an
+// Envoy. Each calls greeter, whose routes share calls among all of them over mutual TLS.
 func proxylessManifests() string {
 	var out strings.Builder
 	out.WriteString(`

@@ -33,9 +33,9 @@ type name struct {
 	folders []string
 }
 
-// xdsNames are names of the xDS protocol: the Go module of its messages, its services and its resource types. All
+// xdsNames are names of the xDS protocol: the Go module of its messages, its services, resource types and sockets. All
 // clients of the protocol use them, with any driver.
-var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
+var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions|transport_sockets)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
 
 // interfaces are names of drivers and dialects that are a part of another API, or chart values of others, by file.
 var interfaces = map[string]*regexp.Regexp{

@@ -25,8 +25,8 @@ aggregator: {enabled: true}
 traces: {endpoint: "http://collector.monitoring:4318"}
 `)
 	want := map[string]map[string]string{
-		"anymesh": {"15128": "all pods", "15129": "all pods", "signing": "all pods", "names": "all pods", "webhooks": "192.0.2.0/28",
-			"metrics": "monitoring"},
+		"anymesh": {"15128": "all pods", "15129": "all pods", "15130": "all pods", "signing": "all pods", "names": "all pods",
+			"webhooks": "192.0.2.0/28", "metrics": "monitoring"},
 		"anymesh-aggregator": {"https": "everybody", "metrics": "monitoring"},
 	}
 	for name, want := range want {

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -95,7 +96,7 @@ func (r *renderer) policy(into map[string]*rbacconfigv3.Policy, name string, a m
 		permissions = nil
 	}
 	for _, m := range a.Matches {
-		if m.Method == "POST" {
+		if m.Method == http.MethodPost {
 			m.Method = "" // all calls are POST requests
 		}
 		if why := unsupportedMatch(m); why != "" {

@@ -38,7 +38,8 @@ func (r *renderer) inbound(l model.Listener) {
 		Timeouts: explicitTimeouts(model.Action{Timeouts: l.Timeouts}),
 	}
 	limits := breaker(l.CircuitBreaker)
-	if limits.RequestsPerConnection = number(l.RequestsPerConnection); limits.RequestsPerConnection > 0 && l.Protocol.Multiplexed() {
+	limits.RequestsPerConnection = number(l.RequestsPerConnection)
+	if l.RequestsPerConnection > 0 && l.Protocol.Multiplexed() {
 		r.findings = append(r.findings, model.NewFinding(l.Origin, model.CodeNotSupported,
 			"driver native limits the requests on connections of HTTP/1.1 only"))
 	}

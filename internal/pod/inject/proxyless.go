@@ -11,7 +11,7 @@ import (
 
 // injectProxyless adds the agent to a pod whose application is its own proxy. The agent starts before the application,
 // which finds certificates and configuration at once.
-func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, delay int64) error {
+func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, delay int64) {
 	if o.AllInbound || len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
@@ -27,5 +27,4 @@ func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o
 		})
 	}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, "", 0))
-	return nil
 }

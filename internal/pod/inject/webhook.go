@@ -212,7 +212,8 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 			c.Sidecar.Container.Name)
 	}
 	if c.Sidecar.Proxyless() {
-		return w.injectProxyless(pod, c, o, delay)
+		w.injectProxyless(pod, c, o, delay)
+		return nil
 	}
 	probes, err := rewriteProbes(pod, o.Captures, c.ProxyUUID)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package relay forwards the xDS streams of the pod's Envoy, or of its gRPC libraries, to the control plane, and puts the
-// content of files into secrets.
+// Package relay forwards the xDS streams of the pod's Envoy, or of its gRPC libraries, to the control plane, and puts
+// the content of files into secrets.
 //
 // In: the stream of Envoy on a Unix domain socket, the stream of the control plane, and the files that secrets name.
 // Out: the same streams, but for secrets: where the control plane names files, Envoy gets their content, and again when
