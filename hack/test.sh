@@ -36,12 +36,15 @@ run "units and cases" env CGO_ENABLED=1 go test -race $units
   run "proxy, minutes of load" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/proxy -run '^TestLong'
 if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
-  # Tests with clusters wait most of the time. Two processes run side by side: the first has one shared cluster. The
-  # second has the tests of the sandbox, then those that start more clusters, and some of the longest others.
-  second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|Gateway|DNS|Migration)$'
-  start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second"
+  # Tests with clusters wait most of the time. Three processes run side by side, each with a shared cluster. The second
+  # has the tests of the sandbox, then those that start more clusters, and some of the longest others. The third has l7mp.
+  second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|DNS)$'
+  third='^Test(L7mp.*|NativeSidecar|Gateway|Migration)$'
+  start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second|$third"
+  start "end to end, third cluster" go test -count=1 -timeout 30m ./test/e2e -run "$third"
   run "sandbox" env SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -count=1 -timeout 15m ./...
   run "end to end, second cluster" go test -count=1 -timeout 30m ./test/e2e -run "$second"
+  finish "end to end, third cluster"
   finish "end to end"
 fi
 printf '\ntest runs, in %d:%02d minutes\n' $((SECONDS / 60)) $((SECONDS % 60))
