@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -86,6 +87,10 @@ type ExitError struct{ Code int }
 func (e *ExitError) Error() string { return fmt.Sprintf("the proxy exited with code %d", e.Code) }
 
 func (c *Config) check() error {
+	ofProxy := c.ReadyURL + c.HealthURL + c.MetricsURL + c.DrainURL + c.AccessLog + c.ConfigArgument
+	if len(c.Command) == 0 && ofProxy != "" {
+		return errors.New("agent: the URLs, the access log and the configuration are those of a proxy; add its command after --")
+	}
 	for field, value := range map[string]string{
 		"signing URL": c.SigningURL, "token path": c.TokenPath, "roots path": c.RootsPath,
 		"certificate folder": c.CertDir, "listen address": c.Listen,

@@ -93,7 +93,12 @@ func (p *testPod) start(t *testing.T, exitCode string, flags ...string) *agentPr
 		"--cert-dir", p.certs, "--listen", p.listen, "--ready-url", "http://" + p.admin + "/ready", "--metrics-url",
 		"http://" + p.admin + "/metrics",
 	}, flags...)
-	args = append(args, "--", os.Args[0], p.admin, p.certs, exitCode)
+	return p.run(t, append(args, "--", os.Args[0], p.admin, p.certs, exitCode))
+}
+
+// run starts the agent with arguments.
+func (p *testPod) run(t *testing.T, args []string) *agentProcess {
+	t.Helper()
 	r := &agentProcess{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), "AGENT_TEST_ROLE=agent", "GORACE=atexit_sleep_ms=0")
 	pipe, err := r.cmd.StdoutPipe()

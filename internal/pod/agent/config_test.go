@@ -12,7 +12,7 @@ func TestConfigValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Config){
-		"command":            func(c *Config) { c.Command = nil },
+		"command":            func(c *Config) { c.Command, c.ReadyURL = nil, "http://x" },
 		"signing URL":        func(c *Config) { c.SigningURL = "" },
 		"certificate folder": func(c *Config) { c.CertDir = "" },
 		"health URL":         func(c *Config) { c.HealthURL = "https://x" },

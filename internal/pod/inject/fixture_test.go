@@ -82,7 +82,23 @@ func (renderingDriver) Supports() map[model.Feature]bool {
 	return out
 }
 
+// libraryDriver is a driver for applications that are their own proxy.
+type libraryDriver struct{ renderingDriver }
+
+func (libraryDriver) Patch(ctx context.Context) error {
+	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
+	if !ok {
+		return errors.New("no injector context")
+	}
+	injector.Sidecar = &sidecar.Spec{
+		Container:      corev1.Container{Name: "agent", Image: injector.Configurator.GetSidecarImage()},
+		ApplicationEnv: []corev1.EnvVar{{Name: "LIBRARY", Value: injector.Node}},
+	}
+	return nil
+}
+
 func init() {
+	sidecar.Register("library", libraryDriver{})
 	sidecar.Register("small", renderingDriver{})
 	sidecar.Register("second", minimalDriver{}) // without a renderer
 	sidecar.Register("third", plainDriver{})
