@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -21,9 +23,21 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// validators compiles the schemas of the kinds of documents as an API server does.
-func validators(dialects []dialect.Dialect,
-	documents []*manifest.Document) (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
+// schemaOf is the schema of a kind, as an API server uses it.
+type schemaOf struct {
+	structural *structuralschema.Structural
+	validator  validation.SchemaValidator
+}
+
+// validate returns the faults of an object. A field that is null but needs a value counts as omitted, as in Kubernetes.
+func (s schemaOf) validate(object map[string]any) field.ErrorList {
+	defaulting.Default(object, s.structural)
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
+	return validation.ValidateCustomResource(nil, object, s.validator)
+}
+
+// schemas compiles the schemas of the kinds of documents.
+func schemas(dialects []dialect.Dialect, documents []*manifest.Document) (map[schema.GroupVersionKind]schemaOf, error) {
 	used := map[schema.GroupVersionKind]bool{}
 	for _, d := range documents {
 		used[d.GVK] = true
@@ -39,7 +53,7 @@ func validators(dialects []dialect.Dialect,
 		}
 		all = append(all, more...)
 	}
-	out := map[schema.GroupVersionKind]validation.SchemaValidator{}
+	out := map[schema.GroupVersionKind]schemaOf{}
 	for _, crd := range all {
 		for _, v := range crd.Spec.Versions {
 			kind := schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}
@@ -56,7 +70,11 @@ func validators(dialects []dialect.Dialect,
 			if err != nil {
 				return nil, fmt.Errorf("schema of %s: %w", crd.Name, err)
 			}
-			out[kind] = validator
+			structural, err := structuralschema.NewStructural(&internal)
+			if err != nil {
+				return nil, fmt.Errorf("schema of %s: %w", crd.Name, err)
+			}
+			out[kind] = schemaOf{structural, validator}
 		}
 	}
 	return out, nil
@@ -66,21 +84,21 @@ func validators(dialects []dialect.Dialect,
 // of its repair.
 func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document,
 	repaired []manifest.Fault) ([]manifest.Fault, error) {
-	rules, err := validators(dialects, documents)
+	rules, err := schemas(dialects, documents)
 	if err != nil {
 		return nil, err
 	}
 	var out []manifest.Fault
 	for _, d := range documents {
-		rule := rules[d.GVK]
-		if rule == nil {
+		rule, known := rules[d.GVK]
+		if !known {
 			continue
 		}
 		var content map[string]any
 		if err := kjson.Unmarshal(d.JSON, &content); err != nil {
 			continue // reported by manifest.Decode
 		}
-		faults := validation.ValidateCustomResource(nil, content, rule)
+		faults := rule.validate(content)
 		wrong := map[string]bool{} // fields with values of another kind
 		for _, fault := range faults {
 			wrong[fault.Field] = wrong[fault.Field] || fault.Type == field.ErrorTypeTypeInvalid

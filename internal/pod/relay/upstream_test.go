@@ -23,7 +23,9 @@ type discovery struct {
 	peers map[string]int // streams by the address of their connection
 }
 
-func (d *discovery) StreamAggregatedResources(s discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
+func (d *discovery) StreamAggregatedResources(
+	s discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer,
+) error {
 	from, _ := peer.FromContext(s.Context())
 	d.mutex.Lock()
 	d.peers[from.Addr.String()]++
