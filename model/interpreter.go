@@ -113,12 +113,29 @@ func (v *View) Decide(r Request) Decision {
 		v.Workload.Origin)
 }
 
+// otherPorts describes the ports of the listeners, to follow the statement that there is none on another port.
+func (v *View) otherPorts() string {
+	var ports []string
+	for _, in := range v.Inbound {
+		ports = append(ports, fmt.Sprint(in.Listener.Port))
+	}
+	if len(ports) == 0 {
+		return ""
+	}
+	return "; it has " + strings.Join(ports, ", ")
+}
+
 // DecideInbound returns the decision for an inbound request of the workload.
 func (v *View) DecideInbound(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool {
 		return in.Listener.Port == r.Port && in.Listener.Datagrams() == (r.Protocol == UDP)
 	})
+	if i < 0 && v.Workload.Role == RoleGateway { // there is no application
+		d.step(v.Workload.Origin, "the gateway has no listener on port %d%s", r.Port, v.otherPorts())
+		d.Outcome = Refused
+		return d
+	}
 	if i < 0 {
 		d.step(v.Workload.Origin, "the workload has no listener on port %d", r.Port)
 		d.Outcome = ToApplication

@@ -99,6 +99,9 @@ func (e *Explainer) From(w lookup.Workload, r Request) Result {
 func (e *Explainer) Into(w lookup.Workload, r Request) Result {
 	find, s := e.find, e.find.state
 	view := s.Views[w.Key]
+	if w.Role == model.RoleGateway {
+		r = r.entering(view.View)
+	}
 	if in := listener(view.View, r.Port); r.encrypted != nil && in != nil && in.Protocol.Requests() {
 		r.Request = *r.encrypted
 		r.Protocol = in.Protocol

@@ -31,7 +31,7 @@ func FromOutside(s *engine.State, r Request) (Result, error) {
 		if w.Role != model.RoleGateway {
 			continue
 		}
-		a := Into(s, lookup.Workload{Workload: w}, r.entering(s.Views[w.Key].View))
+		a := Into(s, lookup.Workload{Workload: w}, r)
 		switch {
 		case len(best) == 0 || a.rank() > best[0].rank():
 			best = []Result{a}
