@@ -52,9 +52,6 @@ type Config struct {
 	// The listen addresses.
 	SigningAddress, NamesAddress, WebhookAddress, MetricsAddress, DebugAddress string
 	Log                                                                        *slog.Logger
-	// ShutdownDelay is how long requests are served, while /readyz fails, after the context of Run ends: API servers and
-	// sidecars still use a replica that ends, until Services exclude it.
-	ShutdownDelay time.Duration
 	// OnSynced is called after the first sync, before sidecars are served. Nil means nothing.
 	OnSynced func()
 }

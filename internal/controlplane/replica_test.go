@@ -27,7 +27,6 @@ import (
 type replica struct {
 	*controlPlane
 	t     *testing.T
-	stop  context.CancelFunc // as SIGTERM does
 	ended chan error
 }
 
@@ -64,11 +63,11 @@ func startReplicaWith(t *testing.T, name, address string, change func(*controlPl
 		t.Fatal(err)
 	}
 	change(cp)
-	ctx, stop := context.WithCancel(t.Context())
-	r := &replica{cp, t, stop, make(chan error, 1)}
+	r := &replica{cp, t, make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
 	go func() { r.ended <- cp.runAll(ctx) }()
 	t.Cleanup(func() {
-		stop()
+		cancel()
 		if err := <-r.ended; err != nil {
 			t.Errorf("replica %s returned error %v", name, err)
 		}

@@ -54,11 +54,10 @@ type controlPlane struct {
 
 	progress  progress
 	assembled atomic.Bool // all fields above are set
-	stopping  atomic.Bool // the context of Run has ended
 }
 
-// Run runs a control plane until the context ends, and then for Config.ShutdownDelay. An error names the component that
-// failed. An unreachable API server is not an error: Run waits for it.
+// Run runs a control plane until the context ends. An error names the component that failed. An unreachable API server
+// is not an error: Run waits for it.
 func Run(ctx context.Context, config Config) error {
 	cp, err := prepare(config)
 	if err != nil {
@@ -72,8 +71,6 @@ func Run(ctx context.Context, config Config) error {
 
 // runAll serves health probes immediately, and starts the other components when the API server responds.
 func (cp *controlPlane) runAll(ctx context.Context) error {
-	ctx, stop := cp.delayEnd(ctx)
-	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cp.serveMetrics(ctx) })
 	group.Go(func() error {
@@ -87,17 +84,6 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 		return err
 	})
 	return group.Wait()
-}
-
-// delayEnd returns a context that ends Config.ShutdownDelay after ctx. The control plane is not ready in this time.
-func (cp *controlPlane) delayEnd(ctx context.Context) (context.Context, context.CancelFunc) {
-	delayed, stop := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() {
-		cp.stopping.Store(true)
-		cp.Log.Info("the control plane ends", "after", cp.ShutdownDelay)
-		time.AfterFunc(cp.ShutdownDelay, stop)
-	})
-	return delayed, stop
 }
 
 // prepare creates the parts that need no API server. It returns an error for each setting that cannot be used.
