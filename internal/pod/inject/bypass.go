@@ -30,8 +30,7 @@ func (w *Webhook) bypasses(pod *corev1.Pod, workload model.Workload, o dialect.P
 			out = append(out, fmt.Sprintf("container %s is not the one that injection adds: it decides what is captured; "+
 				"rename or remove it", captureContainer))
 		}
-	case alreadyInjected(pod) && w.Mesh.Sidecar.Bypass != sidecar.BypassRefuse &&
-		!slices.Contains(Agent(pod).Command, "--"): // the application is its own proxy
+	case w.Mesh.Sidecar.Bypass != sidecar.BypassRefuse && injectedProxyless(pod): // the application is its own proxy
 	case alreadyInjected(pod):
 		out = append(out, fmt.Sprintf("label %s is set, but there is no container %s: nothing is captured; remove the label",
 			sidecar.UUIDLabel, captureContainer))

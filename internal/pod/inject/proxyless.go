@@ -28,3 +28,15 @@ func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o
 	}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, "", 0))
 }
+
+// injectedProxyless reports whether a pod is as injectProxyless makes it: its agent has no proxy, and each application
+// has the certificates.
+func injectedProxyless(pod *corev1.Pod) bool {
+	if !alreadyInjected(pod) || slices.Contains(Agent(pod).Command, "--") {
+		return false
+	}
+	lacks := func(c corev1.Container) bool {
+		return !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeRun })
+	}
+	return !slices.ContainsFunc(pod.Spec.Containers, lacks)
+}
