@@ -19,7 +19,10 @@ import (
 // listener accepts no connections.
 func (r *renderer) server(l model.Listener) {
 	if l.Protocol != model.GRPC || l.Port == 0 {
-		return // reported as an unsupported feature
+		if l.TLS != nil || r.view.Workload.Authorize { // the feature of the protocol says nothing about protection
+			r.report(l.Origin, "nothing protects port %d, since no connection is captured; use another driver", l.Port)
+		}
+		return
 	}
 	if why := unsupportedServerTLS(l.TLS); why != "" {
 		r.report(l.TLS.Origin, "the listener on port %d accepts no connections: %s", l.Port, why)
