@@ -64,6 +64,8 @@ func controllerCommand() *cobra.Command {
 	f.StringVar(&o.config.MetricsAddress, "metrics-address", ":9090", "address of metrics and health")
 	f.StringVar(&o.config.DebugAddress, "debug-address", "127.0.0.1:9091",
 		"address of the debug server; keep it on the loopback interface")
+	f.DurationVar(&o.config.ShutdownDelay, "shutdown-delay", 0,
+		"how long API servers get answers after SIGTERM, while /readyz fails")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
 }

@@ -52,6 +52,9 @@ type Config struct {
 	// The listen addresses.
 	SigningAddress, NamesAddress, WebhookAddress, MetricsAddress, DebugAddress string
 	Log                                                                        *slog.Logger
+	// ShutdownDelay is how long API servers get answers after the context of Run ends: they use a replica until Services
+	// exclude it.
+	ShutdownDelay time.Duration
 	// OnSynced is called after the first sync, before sidecars are served. Nil means nothing.
 	OnSynced func()
 }

@@ -24,6 +24,11 @@ func (cp *controlPlane) live(ctx context.Context) error {
 // ready returns an error if the control plane cannot serve sidecars. After the first sync it stays ready when the API
 // server is unreachable, and serves the last configuration.
 func (cp *controlPlane) ready(ctx context.Context) error {
+	select {
+	case <-cp.shutdown:
+		return errors.New("the control plane is shutting down")
+	default:
+	}
 	if !cp.assembled.Load() || !cp.engine.Ready() {
 		return errors.New(cmp.Or(cp.progress.notReadyReason(), "the control plane is starting"))
 	}

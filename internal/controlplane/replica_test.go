@@ -27,6 +27,7 @@ import (
 type replica struct {
 	*controlPlane
 	t     *testing.T
+	stop  context.CancelFunc // as SIGTERM does
 	ended chan error
 }
 
@@ -63,11 +64,11 @@ func startReplicaWith(t *testing.T, name, address string, change func(*controlPl
 		t.Fatal(err)
 	}
 	change(cp)
-	r := &replica{cp, t, make(chan error, 1)}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	r := &replica{cp, t, stop, make(chan error, 1)}
 	go func() { r.ended <- cp.runAll(ctx) }()
 	t.Cleanup(func() {
-		cancel()
+		stop()
 		if err := <-r.ended; err != nil {
 			t.Errorf("replica %s returned error %v", name, err)
 		}

@@ -52,12 +52,13 @@ type controlPlane struct {
 	debug           map[string]http.Handler
 	podWatchTimeout time.Duration
 
+	shutdown  chan struct{} // closed when the context of Run ends
 	progress  progress
 	assembled atomic.Bool // all fields above are set
 }
 
-// Run runs a control plane until the context ends. An error names the component that failed. An unreachable API server
-// is not an error: Run waits for it.
+// Run runs a control plane until the context ends, and Config.ShutdownDelay longer. An error names the component that
+// failed. An unreachable API server is not an error: Run waits for it.
 func Run(ctx context.Context, config Config) error {
 	cp, err := prepare(config)
 	if err != nil {
@@ -71,6 +72,8 @@ func Run(ctx context.Context, config Config) error {
 
 // runAll serves health probes immediately, and starts the other components when the API server responds.
 func (cp *controlPlane) runAll(ctx context.Context) error {
+	ctx, stop := cp.delayShutdown(ctx)
+	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cp.serveMetrics(ctx) })
 	group.Go(func() error {
@@ -90,7 +93,7 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{
 		Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{},
-		podWatchTimeout: defaultPodWatchTimeout, clientLog: slog.New(ThrottleErrors(config.Log.Handler())),
+		podWatchTimeout: defaultPodWatchTimeout, shutdown: make(chan struct{}), clientLog: slog.New(ThrottleErrors(config.Log.Handler())),
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -230,6 +233,8 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		if cp.OnSynced != nil {
 			cp.OnSynced()
 		}
+		ctx, stop := cp.untilShutdown(ctx)
+		defer stop()
 		servers, ctx := errgroup.WithContext(ctx)
 		for _, d := range cp.drivers {
 			if d.xds != nil {
@@ -242,6 +247,8 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		return servers.Wait()
 	})
 	group.Go(func() error {
+		ctx, stop := cp.untilShutdown(ctx)
+		defer stop()
 		return newElection(cp.kube.core, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.runLeader)
 	})
 	group.Go(func() error { return cp.runWebhookCA(ctx) })

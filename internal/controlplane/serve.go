@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"anymesh.dev/anymesh/internal/connlimit"
@@ -23,7 +24,9 @@ import (
 	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
-// serve runs an HTTP server until the context ends, then shuts it down gracefully.
+// serve runs an HTTP server until the context ends, then shuts it down gracefully. When the shutdown of the control plane
+// begins, clients with open connections are asked to open new ones: the requests that they send then reach a replica
+// that stays. Those that still connect to this one get answers.
 func (cp *controlPlane) serve(
 	ctx context.Context, what, address string, limit *connlimit.Limiter, handler http.Handler, config *tls.Config,
 ) error {
@@ -31,8 +34,27 @@ func (cp *controlPlane) serve(
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	servers, ctx := errgroup.WithContext(ctx)
+	connections := newSuccessive(ctx, limit.Listen(listener))
+	first, stop := cp.untilShutdown(ctx)
+	defer stop()
+	servers.Go(func() error { return cp.serveOn(first, what, connections.next(), handler, config) })
+	servers.Go(func() error {
+		<-first.Done()
+		if ctx.Err() != nil {
+			return nil
+		}
+		return cp.serveOn(ctx, what, connections.next(), handler, config)
+	})
+	return servers.Wait()
+}
+
+// serveOn runs a server on a listener until the context ends.
+func (cp *controlPlane) serveOn(
+	ctx context.Context, what string, listener net.Listener, handler http.Handler, config *tls.Config,
+) error {
 	server, observe := cp.httpServer(what, handler)
-	listener = observe(limit.Listen(listener))
+	listener = observe(listener)
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
@@ -45,7 +67,7 @@ func (cp *controlPlane) serve(
 		defer cancel()
 		_ = server.Shutdown(grace) // remaining connections are closed
 	})
-	err = server.Serve(listener)
+	err := server.Serve(listener)
 	if errors.Is(err, http.ErrServerClosed) {
 		<-stopped
 		return nil
