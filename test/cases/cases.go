@@ -6,8 +6,10 @@ package cases
 
 import (
 	"bytes"
+	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,12 +53,29 @@ const (
 	RequestsSection = "requests.txt"
 )
 
-// Read reads a file. Errors name the file and the section.
+//go:embed */*.txtar
+var files embed.FS
+
+// Names returns the names of the files of a dialect, or with "*" of all, as DIALECT/NAME.txtar.
+func Names(dialect string) []string {
+	names, err := fs.Glob(files, dialect+"/*.txtar")
+	if err != nil || len(names) == 0 {
+		panic(fmt.Sprintf("no cases of dialect %s: %v", dialect, err))
+	}
+	return names
+}
+
+// Read reads a file: with a relative path, one of Names. Errors name the file and the section.
 func Read(path string) (*Case, error) {
-	archive, err := txtar.ParseFile(path)
+	read := os.ReadFile
+	if !filepath.IsAbs(path) {
+		read = files.ReadFile
+	}
+	text, err := read(path)
 	if err != nil {
 		return nil, err
 	}
+	archive := txtar.Parse(text)
 	c := &Case{
 		Name:    strings.TrimSuffix(filepath.Base(path), ".txtar"),
 		Comment: string(archive.Comment), path: path, archive: archive,
@@ -104,11 +123,11 @@ func (c *Case) Generated() []txtar.File {
 	return out
 }
 
-// Write replaces the generated sections of the file.
-func (c *Case) Write(generated []txtar.File) error {
+// Write replaces the generated sections of the file, in the folder of the cases.
+func (c *Case) Write(folder string, generated []txtar.File) error {
 	c.archive.Files = slices.DeleteFunc(c.archive.Files, func(f txtar.File) bool { return !handWritten(f) })
 	c.archive.Files = append(c.archive.Files, generated...)
-	return os.WriteFile(c.path, txtar.Format(c.archive), 0o644)
+	return os.WriteFile(filepath.Join(folder, c.path), txtar.Format(c.archive), 0o644)
 }
 
 func handWritten(f txtar.File) bool {

@@ -175,7 +175,7 @@ func authorizationWays(client, kind string, rules [2]string, permissive bool) st
 // TestAuthorization checks that the sidecars and the interpreter allow and route what SMI defines, for the product of
 // identities, protocols, routes, methods, TrafficSplits and permissive mode.
 func TestAuthorization(t *testing.T) {
-	sidecars := map[string]string{"envoy": envoyFolder(t) + "/envoy", native.Name: native.Name, grpc.Name: grpc.Name}
+	all := append(envoys(t)[:1], sidecarOf(t, native.Name), sidecarOf(t, grpc.Name))
 	for _, permissive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("permissive=%v", permissive), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "authorization.txtar")
@@ -198,17 +198,11 @@ func TestAuthorization(t *testing.T) {
 					t.Errorf("%d: %s", l.Number, wrong)
 				}
 			}
-			for name, binary := range sidecars {
+			for _, s := range all {
 				for _, workload := range c.Workloads() {
-					t.Run(workload+"/"+name, func(t *testing.T) {
+					t.Run(workload+"/"+s.Name, func(t *testing.T) {
 						t.Parallel()
-						wrong, err := Observe(t.Context(), c, workload, binary)
-						if err != nil {
-							t.Fatal(err)
-						}
-						for _, w := range wrong {
-							t.Error(w)
-						}
+						report(t, s, func() ([]string, error) { return Observe(t.Context(), c, workload, s.Name) })
 					})
 				}
 			}

@@ -27,7 +27,8 @@ const (
 	envoySection    = "envoy/%s.yaml"
 )
 
-// ReadCase reads a case. Errors name the file and the line.
+// ReadCase reads a case: a file, or with a relative path one of those of package cases. Errors name the file and the
+// line.
 func ReadCase(path string) (*Case, error) {
 	read, err := cases.Read(path)
 	if err != nil {

@@ -3,9 +3,6 @@ package conformance
 import (
 	"bytes"
 	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,37 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated sections of the cases")
 
-// folder has a folder for each dialect.
-const folder = "../cases"
-
-// parallel is how many sidecars are observed at once, unless -parallel is given. They wait for timeouts most of the
-// time, so that two cores suffice.
-const parallel = "6"
-
-func TestMain(m *testing.M) {
-	Inside()
-	if err := flag.Set("test.parallel", parallel); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
-
 func readCases(t *testing.T) []*Case {
 	t.Helper()
-	paths, err := filepath.Glob(folder + "/*/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases in %s: %v", folder, err)
-	}
-	var all []*Case
-	for _, path := range paths {
-		if path, err = filepath.Abs(path); err != nil {
-			t.Fatal(err)
-		}
-		c, err := ReadCase(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, c)
+	all, err := Cases()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
@@ -61,7 +32,7 @@ func TestTranslation(t *testing.T) {
 				t.Fatal(err)
 			}
 			if *update {
-				if err := c.Write(sections); err != nil {
+				if err := c.Write("../cases", sections); err != nil {
 					t.Fatal(err)
 				}
 				return
@@ -121,32 +92,5 @@ func TestRendering(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestEnvoy checks that Envoy behaves as the interpreter decides.
-func TestEnvoy(t *testing.T) {
-	binaries := envoyFolder(t)
-	for _, version := range []string{"envoy", oldestEnvoy} {
-		path := filepath.Join(binaries, version)
-		if _, err := os.Stat(path); err != nil && os.Getenv("CI") != "" {
-			t.Fatal(err)
-		} else if err != nil {
-			continue
-		}
-		for _, c := range readCases(t) {
-			for _, workload := range c.Workloads() {
-				t.Run(strings.Join([]string{c.Name, workload, version}, "/"), func(t *testing.T) {
-					t.Parallel()
-					wrong, err := Observe(t.Context(), c, workload, path)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, w := range wrong {
-						t.Error(w)
-					}
-				})
-			}
-		}
 	}
 }

@@ -12,14 +12,10 @@ import (
 	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // driversOfCases are the drivers whose sidecars run the cases.
-var driversOfCases = []struct {
-	name   string
-	driver sidecar.Capabilities
-}{{envoy.Name, envoy.Driver{}}, {native.Name, native.Driver{}}, {grpc.Name, libraries{}}}
+var driversOfCases = []Sidecar{ofEnvoy(envoy.Name, envoy.Name), ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}}
 
 // elsewhere are tests with real sidecars for features that no case of a driver shows, or whose absence no request of a
 // case shows.
@@ -56,74 +52,19 @@ type shown struct {
 	cases, requests int
 }
 
-// coverage returns how the cases test each feature that a driver declares. Without a proxy, some lines are not sent.
-func coverage(t *testing.T, supports map[model.Feature]bool, proxyless bool) map[model.Feature]shown {
+// coverage returns how the cases test each feature that a driver declares.
+func coverage(t *testing.T, s Sidecar) map[model.Feature]shown {
 	t.Helper()
 	out := map[model.Feature]shown{}
-	for _, c := range readCases(t) {
-		m := c.Translate()
-		for _, name := range c.Workloads() {
-			view, err := m.View(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			needs := view.Needs()
-			if slices.ContainsFunc(needs, func(n model.Need) bool { return !supports[n.Feature] }) {
-				continue
-			}
-			lines := slices.DeleteFunc(slices.Clone(c.Lines), func(l Line) bool { return l.Workload != name })
-			lines = append(lines, derivedLines(view, name, lines)...)
-			if proxyless {
-				if lines = libraryLines(view, lines); len(lines) == 0 || view.Gateway {
-					continue
-				}
-			}
-			for _, n := range needs {
-				s := out[n.Feature]
-				s.cases++
-				s.requests += noticed(n.Feature, lines, m, view)
-				out[n.Feature] = s
-			}
+	for _, w := range s.pods(t) {
+		for _, n := range w.view.Needs() {
+			of := out[n.Feature]
+			of.cases++
+			of.requests += len(noticing(n.Feature, w.lines, w.index, w.view))
+			out[n.Feature] = of
 		}
 	}
 	return out
-}
-
-// noticed counts the lines whose result depends on a feature.
-func noticed(f model.Feature, lines []Line, m Translation, view *model.View) int {
-	broken, decided := without(f, view)
-	n := 0
-	for _, l := range lines {
-		other := l
-		_, logged := l.Want[logEntry]
-		switch protocol, checks := strings.CutPrefix(string(f), "healthCheck."); {
-		case strings.HasPrefix(string(f), "accessLog") && logged:
-			n++
-			continue
-		case checks:
-			other.Request.State.Unhealthy = slices.DeleteFunc(slices.Clone(l.Request.State.Unhealthy), func(name string) bool {
-				d, _ := view.Destination(name)
-				return d.HealthCheck != nil && string(d.HealthCheck.Protocol) == protocol
-			})
-		case !decided:
-			continue
-		}
-		if result(l.connecting(m.State.Index, view), view) != result(other.connecting(m.State.Index, broken), broken) {
-			n++
-		}
-	}
-	return n
-}
-
-// result is what a client and the destinations can see of a line.
-func result(l Line, v *model.View) string {
-	if l.HealthCheck {
-		return l.healthResult(v)
-	}
-	d := l.decide(v)
-	e := l.expect(d)
-	return fmt.Sprint(l.expectedResult(d), l.unreachable(d), e[target], e[forwardedPath], e[host], e[tries],
-		e[responseStatus], e[podOf], d.Request.Headers)
 }
 
 const coveragePage = "../../docs/conformance.md"
@@ -150,14 +91,10 @@ func TestEachFeatureIsShown(t *testing.T) {
 	t.Setenv(envDerived, "") // the page does not depend on it
 	cells := map[model.Feature][]string{}
 	for _, d := range driversOfCases {
-		supports := d.driver.Supports()
-		all := coverage(t, supports, d.name == grpc.Name)
-		if d.name == grpc.Name {
-			supports = grpc.Driver{}.Supports()
-		}
+		supports, all := d.Driver.Supports(), coverage(t, d)
 		for _, f := range model.AllFeatures() {
-			s, other := all[f], elsewhere[d.name][f]
-			missing := slices.Contains(unobserved[d.name], f)
+			s, other := all[f], elsewhere[d.Name][f]
+			missing := slices.Contains(unobserved[d.Name], f)
 			cell := "–"
 			switch {
 			case !supports[f]:
@@ -169,10 +106,10 @@ func TestEachFeatureIsShown(t *testing.T) {
 				cell = "not observed"
 			default:
 				t.Errorf("driver %s declares %s, and no request shows it (%d cases): add one, or name the test in elsewhere",
-					d.name, f, s.cases)
+					d.Name, f, s.cases)
 			}
 			if s.requests > 0 && (other != "" || missing) {
-				t.Errorf("driver %s, %s: requests of cases show it; remove it from the lists", d.name, f)
+				t.Errorf("driver %s, %s: requests of cases show it; remove it from the lists", d.Name, f)
 			}
 			cells[f] = append(cells[f], cell)
 		}

@@ -27,7 +27,7 @@ const handshakeClients = 8
 
 // observeHandshakes makes a request for each handshake, from the sidecar of the client to that of the server. It writes
 // the differences from the decision of the interpreter, and how many succeeded, with TLS and without.
-func observeHandshakes(ctx context.Context, binary, dir string, out io.Writer) error {
+func observeHandshakes(ctx context.Context, s Sidecar, dir string, out io.Writer) error {
 	all := handshakes()
 	m, err := translateHandshakes(all)
 	if err != nil {
@@ -41,7 +41,7 @@ func observeHandshakes(ctx context.Context, binary, dir string, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	files, err := enterHandshakes(ctx, binary, dir, m, client, server)
+	files, err := enterHandshakes(ctx, s, dir, m, client, server)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func expect(h handshake, client, server *model.View) (handshakeExpectation, erro
 
 // enterHandshakes starts both sidecars: the client in the network namespace of this process, the server in the external
 // one.
-func enterHandshakes(ctx context.Context, binary, dir string, m Translation,
+func enterHandshakes(ctx context.Context, s Sidecar, dir string, m Translation,
 	client, server *model.View) (*certificates, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, &os.PathError{Op: "make mounts private", Path: "/", Err: err}
@@ -146,7 +146,7 @@ func enterHandshakes(ctx context.Context, binary, dir string, m Translation,
 		if err := captureTraffic(server); err != nil {
 			return err
 		}
-		_, err := process{binary, serverDir, socket, external}.start(ctx, server.Workload, m.Rendered[server.Workload.Key])
+		_, err := process{s, serverDir, socket, external}.start(ctx, server.Workload, m.Rendered[server.Workload.Key])
 		return err
 	}); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -154,7 +154,7 @@ func enterHandshakes(ctx context.Context, binary, dir string, m Translation,
 	if err := captureTraffic(client); err != nil {
 		return nil, err
 	}
-	_, err = process{binary, clientDir, socket, nil}.start(ctx, client.Workload, m.Rendered[client.Workload.Key])
+	_, err = process{s, clientDir, socket, nil}.start(ctx, client.Workload, m.Rendered[client.Workload.Key])
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

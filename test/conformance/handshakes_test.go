@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -10,16 +8,9 @@ import (
 // TestHandshakes checks that two Envoys succeed and fail to connect as the interpreter decides, for the product of all
 // modes and certificates of servers, and client policies with all certificates and names.
 func TestHandshakes(t *testing.T) {
-	binaries := envoyFolder(t)
-	for _, name := range []string{"envoy", oldestEnvoy} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(binaries, name)
-			if _, err := os.Stat(path); err != nil && os.Getenv("CI") != "" {
-				t.Fatal(err)
-			} else if err != nil {
-				t.Skip(err)
-			}
-			lines, err := ObserveHandshakes(t.Context(), path)
+	for _, s := range envoys(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			lines, err := ObserveHandshakes(t.Context(), s.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,25 +23,4 @@ func TestHandshakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// oldestEnvoy is the name of the oldest supported version.
-const oldestEnvoy = "envoy-1.36"
-
-// envoyFolder returns the folder with the Envoy binaries. Without them or the rights to run pods, it skips the test.
-func envoyFolder(t *testing.T) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("creating namespaces requires root")
-	}
-	binary, err := FindEnvoy("../..")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip(err)
-	}
-	if binary, err = filepath.Abs(binary); err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Dir(binary)
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,9 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"anymesh.dev/anymesh/internal/driver/envoy"
-	"anymesh.dev/anymesh/internal/driver/grpc"
-	"anymesh.dev/anymesh/internal/driver/native"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -26,14 +23,14 @@ import (
 const (
 	envCase     = "ANYMESH_CONFORMANCE_CASE"
 	envWorkload = "ANYMESH_CONFORMANCE_WORKLOAD"
-	envBinary   = "ANYMESH_CONFORMANCE_ENVOY"
+	envSidecar  = "ANYMESH_CONFORMANCE_SIDECAR"
 	envMetrics  = "ANYMESH_CONFORMANCE_METRICS"
 )
 
-// Observe sends the requests of a workload through a real Envoy in new namespaces and returns the differences. It
+// Observe sends the requests of a workload through a real sidecar, by its name, in new namespaces and returns the differences. It
 // starts the current program again, so its main function must first call Inside. It requires root.
-func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
-	out, err := runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary)
+func Observe(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
+	out, err := runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar)
 	if err != nil {
 		return nil, fmt.Errorf("pod of %s: %w", workload, err)
 	}
@@ -42,14 +39,14 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 
 // ObserveHandshakes makes the handshakes of all combinations of TLS settings between two real Envoys in new namespaces.
 // It returns the differences from the interpreter, and counts. It has the requirements of Observe.
-func ObserveHandshakes(ctx context.Context, binary string) ([]string, error) {
-	return runInside(ctx, envHandshakes+"=1", envBinary+"="+binary)
+func ObserveHandshakes(ctx context.Context, sidecar string) ([]string, error) {
+	return runInside(ctx, envHandshakes+"=1", envSidecar+"="+sidecar)
 }
 
 // ObserveMetrics sends the requests as Observe does, and returns the lines of the metrics that Envoy then has for the
 // agent.
-func ObserveMetrics(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
-	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary, envMetrics+"=1")
+func ObserveMetrics(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
+	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar, envMetrics+"=1")
 }
 
 // runInside starts the current program again in new namespaces, and returns the lines that it writes.
@@ -75,19 +72,22 @@ func runInside(ctx context.Context, env ...string) ([]string, error) {
 	return lines, nil
 }
 
-// Inside runs the requests and exits if Observe or ObserveHandshakes started this program; otherwise it returns. It
-// writes each difference as a line.
-func Inside() {
-	run := inside
-	switch {
-	case os.Getenv(envProxySocket) != "":
-		run = insideProxy
-	case os.Getenv(envHandshakes) != "":
-		run = insideHandshakes
-	case os.Getenv(envCase) == "":
+// Inside runs the requests and exits if Observe or ObserveHandshakes started this program for one of the sidecars;
+// otherwise it returns. It writes each difference as a line.
+func Inside(sidecars ...Sidecar) {
+	name := os.Getenv(envSidecar)
+	if name == "" {
 		return
 	}
-	if err := run(os.Stdout); err != nil {
+	run := inside
+	if os.Getenv(envHandshakes) != "" {
+		run = insideHandshakes
+	}
+	err := fmt.Errorf("Inside has no sidecar %s", name)
+	if at := slices.IndexFunc(sidecars, func(s Sidecar) bool { return s.Name == name }); at >= 0 {
+		err = run(sidecars[at], os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -112,7 +112,7 @@ func writeMetrics(ctx context.Context, url string, out io.Writer) error {
 	return err
 }
 
-func insideHandshakes(out io.Writer) error {
+func insideHandshakes(s Sidecar, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, err := os.MkdirTemp("", "conformance-")
@@ -120,10 +120,10 @@ func insideHandshakes(out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return observeHandshakes(ctx, os.Getenv(envBinary), dir, out)
+	return observeHandshakes(ctx, s, dir, out)
 }
 
-func inside(out io.Writer) error {
+func inside(s Sidecar, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c, err := ReadCase(os.Getenv(envCase))
@@ -138,38 +138,29 @@ func inside(out io.Writer) error {
 			return err
 		}
 	}
-	var driver sidecar.Driver = envoy.Driver{}
-	switch os.Getenv(envBinary) {
-	case native.Name:
-		driver = native.Driver{}
-	case grpc.Name:
-		driver = grpc.Driver{}
-	}
-	renderer, err := rendererFor(driver, settings)
+	renderer, err := rendererFor(s.Driver, settings)
 	if err != nil {
 		return err
+	}
+	feature := model.Feature(os.Getenv(envBroken))
+	if feature != "" {
+		renderer = brokenDriver{renderer, feature}
 	}
 	m := c.translate(renderer)
 	view, err := m.View(workload)
 	if err != nil {
 		return err
 	}
-	var own []Line
-	for _, l := range c.Lines {
-		if l.Workload == workload && l.Except != filepath.Base(os.Getenv(envBinary)) {
-			own = append(own, l)
-		}
-	}
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	all := slices.Concat(own, derivedLines(view, workload, own))
-	if os.Getenv(envBinary) == grpc.Name {
-		all = libraryLines(view, all)
+	all := s.lines(c, view, workload)
+	if feature != "" {
+		all = noticing(feature, all, m.State.Index, view)
 	}
-	p, d, err := enter(ctx, os.Getenv(envBinary), dir, m, view, all)
+	p, d, err := enter(ctx, s, dir, m, view, all)
 	if err != nil {
 		return err
 	}
@@ -184,7 +175,7 @@ func inside(out io.Writer) error {
 	if os.Getenv(envMetrics) != "" {
 		return writeMetrics(ctx, d.metricsURL, out)
 	}
-	for _, difference := range checkLog(ctx, own) {
+	for _, difference := range checkLog(ctx, all) {
 		fmt.Fprintln(out, difference)
 	}
 	for _, rejection := range d.rejected() {

@@ -1,8 +1,6 @@
 package conformance
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,18 +25,11 @@ var addedLabels = []string{"namespace", "pod"}
 // TestDashboardOfMesh checks that each query of the dashboard selects series that the agent gets from both versions of
 // Envoy, and uses labels that these have.
 func TestDashboardOfMesh(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("creating namespaces requires root")
-	}
-	for version, binary := range binaries(t) {
-		t.Run(version, func(t *testing.T) {
-			binary, err := filepath.Abs(binary)
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, s := range envoys(t) {
+		t.Run(s.Name, func(t *testing.T) {
 			var all []map[string]string
 			for _, m := range measured {
-				all = append(all, series(t, m[0], m[1], binary)...)
+				all = append(all, series(t, m[0], m[1], s.Name)...)
 			}
 			for _, q := range dashboard.Mesh.Queries() {
 				checkQuery(t, q, all)
@@ -77,11 +68,7 @@ func checkUnused(t *testing.T, all []map[string]string) {
 // readCase reads a case of App Mesh.
 func readCase(t *testing.T, name string) *Case {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(folder, name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := ReadCase(path)
+	c, err := ReadCase(name + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +76,9 @@ func readCase(t *testing.T, name string) *Case {
 }
 
 // series returns the labels of the metrics after the requests of a case. Histograms have the names of their parts.
-func series(t *testing.T, name, workload, binary string) []map[string]string {
+func series(t *testing.T, name, workload, sidecar string) []map[string]string {
 	t.Helper()
-	lines, err := ObserveMetrics(t.Context(), readCase(t, "appmesh/"+name), workload, binary)
+	lines, err := ObserveMetrics(t.Context(), readCase(t, "appmesh/"+name), workload, sidecar)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"anymesh.dev/anymesh/internal/driver/native"
 )
 
 // occupyTimeout limits the time until the open requests of a line are where they should be.
@@ -69,7 +64,7 @@ func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, occupyTimeout)
 	defer cancel()
 	for {
-		open, err := openRequests(ctx, l)
+		open, err := p.openRequests(ctx, l)
 		switch {
 		case err == nil && open == n:
 			return nil
@@ -83,12 +78,11 @@ func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 }
 
 // openRequests reads the number of open requests of a line's port from the metrics of the sidecar.
-func openRequests(ctx context.Context, l Line) (int, error) {
-	metrics, value := "http://127.0.0.1:9901/stats?filter=^cluster.cds_(in|e)gress_", envoyGauge
-	if os.Getenv(envBinary) == native.Name {
-		metrics, value = "http://127.0.0.1:9901/metrics", nativeGauge
+func (p *pod) openRequests(ctx context.Context, l Line) (int, error) {
+	if p.sidecar.OpenValue == nil {
+		return 0, fmt.Errorf("sidecar %s has no metric of open requests", p.sidecar.Name)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metrics, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.sidecar.OpenURL, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -99,7 +93,7 @@ func openRequests(ctx context.Context, l Line) (int, error) {
 	defer response.Body.Close()
 	sum := 0
 	for s := bufio.NewScanner(io.LimitReader(response.Body, 1<<20)); s.Scan(); {
-		if text, counts := value(s.Text(), l); counts {
+		if text, counts := p.sidecar.OpenValue(s.Text(), l.Request.Port, !l.Request.Protocol.Requests()); counts {
 			n, err := strconv.Atoi(text)
 			if err != nil {
 				return 0, fmt.Errorf("metric %s: %w", s.Text(), err)
@@ -108,23 +102,4 @@ func openRequests(ctx context.Context, l Line) (int, error) {
 		}
 	}
 	return sum, nil
-}
-
-// envoyGauge returns the value of a metric of Envoy that counts open requests, or connections of streams, of a port.
-func envoyGauge(text string, l Line) (value string, counts bool) {
-	gauges := []string{"upstream_rq_active", "upstream_rq_pending_active"}
-	if !l.Request.Protocol.Requests() {
-		gauges = []string{"upstream_cx_active"}
-	}
-	name, value, _ := strings.Cut(text, ": ")
-	own := strings.Contains(name, fmt.Sprintf("_%d.", l.Request.Port)) ||
-		strings.Contains(name, fmt.Sprintf("_self_redirect_%d_", l.Request.Port))
-	return value, own && slices.ContainsFunc(gauges, func(g string) bool { return strings.HasSuffix(name, "."+g) })
-}
-
-// nativeGauge returns the value of a metric of our proxy that counts open requests and sessions. Lines of other ports
-// have none at the same time.
-func nativeGauge(text string, _ Line) (value string, counts bool) {
-	name, value, _ := strings.Cut(text, "} ")
-	return value, strings.HasPrefix(name, "cluster_active{")
 }

@@ -28,8 +28,8 @@ const envChanges = "ANYMESH_CONFORMANCE_CHANGES"
 // ObserveChanges gives a real Envoy the configuration of a workload after each change of a case: a section of further
 // objects. It returns the changes that make it drain listeners or filter chains, which ends the open connections there,
 // and their number. It has the requirements of Observe.
-func ObserveChanges(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
-	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary, envChanges+"=1")
+func ObserveChanges(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
+	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar, envChanges+"=1")
 }
 
 // observeChanges writes the changes that drain connections of the pod of a workload.

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,9 +11,6 @@ import (
 // client or of a server drain only if they may not be allowed any more: those to the outside of the mesh after the end
 // of egress, and those of streams, whose clients a server knows from the handshake, after a change of who may connect.
 func TestChangesKeepConnections(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("creating namespaces requires root")
-	}
 	path, err := filepath.Abs("testdata/openstreams.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -24,15 +20,11 @@ func TestChangesKeepConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	const egress, permissive, strict = "no egress: 1", "permissive mode: 1", "no permissive mode: 1"
-	for version, binary := range binaries(t) {
+	for _, s := range envoys(t) {
 		for workload, want := range map[string][]string{"shop/client": {egress}, "shop/web": {permissive, egress, strict}} {
-			t.Run(version+"/"+workload, func(t *testing.T) {
+			t.Run(s.Name+"/"+workload, func(t *testing.T) {
 				t.Parallel()
-				binary, err := filepath.Abs(binary)
-				if err != nil {
-					t.Fatal(err)
-				}
-				drained, err := ObserveChanges(t.Context(), c, workload, binary)
+				drained, err := ObserveChanges(t.Context(), c, workload, s.Name)
 				if err != nil {
 					t.Fatal(err)
 				}

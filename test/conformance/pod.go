@@ -12,12 +12,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/model"
 )
 
 // pod is the environment of the sidecar of one workload. It uses the namespaces of this process.
 type pod struct {
+	sidecar  Sidecar
 	external *netns
 	view     *model.View
 	index    *model.Index
@@ -30,7 +30,7 @@ type pod struct {
 
 // enter sets up the sidecar of a workload in this process, with all servers that the lines need. The process must
 // have its own network, mount and process namespaces.
-func enter(ctx context.Context, binary, dir string, m Translation, view *model.View,
+func enter(ctx context.Context, s Sidecar, dir string, m Translation, view *model.View,
 	lines []Line) (*pod, *discovery, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, nil, &os.PathError{Op: "make mounts private", Path: "/", Err: err}
@@ -40,7 +40,7 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 		return nil, nil, err
 	}
 	p := &pod{
-		external: external, view: view, index: m.State.Index, lines: lines,
+		sidecar: s, external: external, view: view, index: m.State.Index, lines: lines,
 		counter: &requestCounter{tries: map[string]int{}},
 	}
 	if p.certificates, err = mountCertificates(m.State.Index.Model, lines); err != nil {
@@ -64,8 +64,7 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err := serveNames(dir, names); err != nil {
 		return nil, nil, fmt.Errorf("name server: %w", err)
 	}
-	proxyless := binary == grpc.Name
-	if !proxyless {
+	if !s.proxyless() {
 		if err := p.application(); err != nil {
 			return nil, nil, err
 		}
@@ -73,7 +72,7 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err := external.do(p.serveExternal); err != nil {
 		return nil, nil, err
 	}
-	if !view.Gateway && !proxyless {
+	if !view.Gateway && !s.proxyless() {
 		if err := captureTraffic(view); err != nil {
 			return nil, nil, err
 		}
@@ -81,8 +80,8 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err := mountRun(); err != nil {
 		return nil, nil, err
 	}
-	d, err := process{binary, dir, socket, nil}.start(ctx, view.Workload, m.Rendered[view.Workload.Key])
-	if err == nil && proxyless {
+	d, err := process{s, dir, socket, nil}.start(ctx, view.Workload, m.Rendered[view.Workload.Key])
+	if err == nil && s.proxyless() {
 		p.library = d.library
 		err = p.serveApplication()
 	}

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,14 +13,13 @@ import (
 	"sync"
 	"time"
 
-	googlegrpc "google.golang.org/grpc"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	xdscredentials "google.golang.org/grpc/credentials/xds"
 	grpcresolver "google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/xds"
 
-	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -31,39 +29,28 @@ type library struct {
 	bootstrap []byte
 	targets   grpcresolver.Builder
 	// open are the connections of clients, by target and authority.
-	open map[string]*googlegrpc.ClientConn
+	open map[string]*grpc.ClientConn
 }
 
-// startLibrary makes the configuration of gRPC libraries, as the driver injects it, with the socket of the relay.
-func (p process) startLibrary(ctx context.Context, w model.Workload, server *net.TCPAddr, d *discovery) error {
-	injector := &sidecar.InjectorContext{
-		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: w.NodeID,
-		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarImage: grpc.Name}},
-	}
-	if err := (grpc.Driver{}).Patch(injector); err != nil {
-		return err
-	}
-	if _, err := p.serveRelay(ctx, server); err != nil {
-		return err
-	}
-	for _, e := range injector.Sidecar.ApplicationEnv {
-		text := strings.ReplaceAll(e.Value, sidecar.CertificatesDir+"/xds.sock", filepath.Join(p.dir, "xds.sock"))
-		if json.Valid([]byte(text)) {
-			targets, err := xds.NewXDSResolverWithConfigForTesting([]byte(text))
-			if err != nil {
-				return fmt.Errorf("bootstrap configuration: %w", err)
-			}
-			d.library = &library{[]byte(text), targets, map[string]*googlegrpc.ClientConn{}}
+// newLibrary returns the gRPC library with the configuration that the driver injects, and the socket of the relay.
+func (p process) newLibrary(spec *sidecar.Spec) (*library, error) {
+	for _, e := range spec.ApplicationEnv {
+		socket := filepath.Join(sidecar.CertificatesDir, "xds.sock")
+		text := []byte(strings.ReplaceAll(e.Value, socket, filepath.Join(p.dir, "xds.sock")))
+		if !json.Valid(text) {
+			continue
 		}
+		targets, err := xds.NewXDSResolverWithConfigForTesting(text)
+		if err != nil {
+			return nil, fmt.Errorf("bootstrap configuration: %w", err)
+		}
+		return &library{text, targets, map[string]*grpc.ClientConn{}}, nil
 	}
-	if d.library == nil {
-		return errors.New("the driver sets no variable with a bootstrap configuration")
-	}
-	return nil
+	return nil, errors.New("the driver sets no variable with a bootstrap configuration")
 }
 
 // dial returns the connection of the application to a target of the mesh. An application has one for all calls.
-func (l *library) dial(host string, port uint16) (*googlegrpc.ClientConn, error) {
+func (l *library) dial(host string, port uint16) (*grpc.ClientConn, error) {
 	name, _, _ := strings.Cut(host, ":")
 	to := "xds:///" + net.JoinHostPort(name, strconv.Itoa(int(port)))
 	if conn := l.open[to+" "+host]; conn != nil {
@@ -75,8 +62,8 @@ func (l *library) dial(host string, port uint16) (*googlegrpc.ClientConn, error)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := googlegrpc.NewClient(to, googlegrpc.WithResolvers(l.targets), googlegrpc.WithAuthority(host),
-		googlegrpc.WithTransportCredentials(credentials))
+	conn, err := grpc.NewClient(to, grpc.WithResolvers(l.targets), grpc.WithAuthority(host),
+		grpc.WithTransportCredentials(credentials))
 	if err == nil {
 		l.open[to+" "+host] = conn
 	}
@@ -98,8 +85,8 @@ func (l *library) serve(s *server, port uint16) error {
 			serves()
 		}
 	})
-	g, err := xds.NewGRPCServer(xds.BootstrapContentsForTesting(l.bootstrap), googlegrpc.Creds(credentials),
-		googlegrpc.UnknownServiceHandler(s.serveGRPC), mode)
+	g, err := xds.NewGRPCServer(xds.BootstrapContentsForTesting(l.bootstrap), grpc.Creds(credentials),
+		grpc.UnknownServiceHandler(s.serveGRPC), mode)
 	if err != nil {
 		return err
 	}
@@ -119,6 +106,9 @@ func (l *library) serve(s *server, port uint16) error {
 func libraryServer(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 }
+
+// beyondCalls are features that calls of a gRPC library do not show: libraryLine has no line about them.
+var beyondCalls = map[model.Feature]bool{"egress.Deny": true, "egress.names": true, "listener.timeout": true}
 
 // libraryStatus is the status of a call for which a proxy would respond with an HTTP status. A gRPC library fails
 // without a route as without an endpoint, and says when it is late.

@@ -17,8 +17,8 @@ const envWithoutIPv6 = "ANYMESH_CONFORMANCE_WITHOUT_IPV6"
 
 // ObserveWithoutIPv6 is Observe on a kernel without IPv6, in a mesh that allows for such kernels: IPv6 sockets get the
 // error of such a kernel.
-func ObserveWithoutIPv6(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
-	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary, envWithoutIPv6+"=1")
+func ObserveWithoutIPv6(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
+	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar, envWithoutIPv6+"=1")
 }
 
 // refuseIPv6 makes socket(AF_INET6, …) of all threads of this process and of its children fail with EAFNOSUPPORT.

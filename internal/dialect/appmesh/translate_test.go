@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,16 +23,9 @@ type testCase struct {
 	objects  []client.Object
 }
 
-const caseFolder = "../../../test/cases/appmesh/"
+const caseFolder = "appmesh/"
 
-func caseFiles(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob(caseFolder + "*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	return paths
-}
+func caseFiles(testing.TB) []string { return cases.Names("appmesh") }
 
 func readCase(t testing.TB, path string) testCase {
 	t.Helper()

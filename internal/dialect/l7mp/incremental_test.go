@@ -2,7 +2,6 @@ package l7mp_test
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -21,11 +20,7 @@ import (
 // After any sequence of changes of cached objects, the model and the findings are those of a start with the same
 // whole objects.
 func TestIncrementalEqualsFull(t *testing.T) {
-	paths, err := filepath.Glob("../../../test/cases/l7mp/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	for _, path := range paths {
+	for _, path := range cases.Names("l7mp") {
 		c, err := cases.Read(path)
 		if err != nil {
 			t.Fatal(err)

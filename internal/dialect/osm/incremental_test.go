@@ -2,7 +2,6 @@ package osm_test
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -22,11 +21,7 @@ import (
 // After any sequence of changes of cached objects, the model and the findings are those of a start with the same whole
 // objects.
 func TestIncrementalEqualsFull(t *testing.T) {
-	paths, err := filepath.Glob("../../../test/cases/osm/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	for _, path := range paths {
+	for _, path := range cases.Names("osm") {
 		c, err := cases.Read(path)
 		if err != nil {
 			t.Fatal(err)

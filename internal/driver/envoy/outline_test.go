@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,11 +72,7 @@ func TestOutline(t *testing.T) {
 // eachWorkload calls f with the resources of each workload of each case.
 func eachWorkload(t *testing.T, f func(t *testing.T, name string, resources []sidecar.Resource)) {
 	t.Helper()
-	files, err := filepath.Glob("../../../test/cases/*/*.txtar")
-	if err != nil || len(files) < 50 {
-		t.Fatalf("%d cases, %v", len(files), err)
-	}
-	for _, file := range files {
+	for _, file := range cases.Names("*") {
 		c, err := cases.Read(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,137 @@
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver/grpc"
+	"anymesh.dev/anymesh/internal/driver/native"
+	proxy "anymesh.dev/anymesh/internal/proxy/discovery"
+)
+
+// oldestEnvoy is the name of the oldest supported version.
+const oldestEnvoy = "envoy-1.36"
+
+// parallel is how many sidecars are observed at once, unless -parallel is given. They wait for timeouts most of the
+// time, so that two cores suffice.
+const parallel = "6"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asNative) != "" {
+		runNative()
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		panic(err)
+	}
+	Main(m, sidecars()...)
+}
+
+// sidecars are the built-in drivers, with the programs that this machine has.
+func sidecars() []Sidecar {
+	all := []Sidecar{ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}}
+	if current, err := FindEnvoy("../.."); err == nil {
+		if current, err = filepath.Abs(current); err != nil {
+			panic(err)
+		}
+		all = append(all, ofEnvoy(envoy.Name, current), ofEnvoy(oldestEnvoy, filepath.Join(filepath.Dir(current), oldestEnvoy)))
+	}
+	return all
+}
+
+// sidecarOf returns the sidecar of a name. Without its program or the rights to run pods, it skips the test.
+func sidecarOf(t *testing.T, name string) Sidecar {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("creating namespaces requires root")
+	}
+	for _, s := range sidecars() {
+		if _, err := os.Stat(s.Program); s.Name == name && (err == nil || s.proxyless()) {
+			return s
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("there is no program of %s; fetch it with `make envoy`", name)
+	}
+	t.Skipf("there is no program of %s; fetch it with `make envoy`", name)
+	return Sidecar{}
+}
+
+// envoys are the supported versions of Envoy.
+func envoys(t *testing.T) []Sidecar {
+	t.Helper()
+	return []Sidecar{sidecarOf(t, envoy.Name), sidecarOf(t, oldestEnvoy)}
+}
+
+func ofEnvoy(name, program string) Sidecar {
+	return Sidecar{
+		Name: name, Driver: envoy.Driver{}, Program: program,
+		Arguments: func(all []string) []string {
+			if i := slices.Index(all, "--concurrency"); i >= 0 { // each worker may open a connection, whatever the limits are
+				all[i+1] = "1"
+			}
+			return append([]string{"--file-flush-interval-msec", "10"}, all...)
+		},
+		OpenURL: "http://127.0.0.1:9901/stats?filter=^cluster.cds_(in|e)gress_",
+		OpenValue: func(line string, port uint16, streams bool) (value string, counts bool) {
+			gauges := []string{"upstream_rq_active", "upstream_rq_pending_active"}
+			if streams {
+				gauges = []string{"upstream_cx_active"}
+			}
+			name, value, _ := strings.Cut(line, ": ")
+			own := strings.Contains(name, fmt.Sprintf("_%d.", port)) ||
+				strings.Contains(name, fmt.Sprintf("_self_redirect_%d_", port))
+			return value, own && slices.ContainsFunc(gauges, func(g string) bool { return strings.HasSuffix(name, "."+g) })
+		},
+	}
+}
+
+// asNative is the environment variable that makes the tests run as our proxy.
+const asNative = "ANYMESH_CONFORMANCE_NATIVE"
+
+// ofNative is our proxy, which has the race detector if the tests have it.
+func ofNative() Sidecar {
+	return Sidecar{
+		Name: native.Name, Driver: native.Driver{}, Program: "/proc/self/exe", Env: []string{asNative + "=1"},
+		OpenURL: "http://127.0.0.1:9901/metrics",
+		OpenValue: func(line string, _ uint16, _ bool) (value string, counts bool) { // other ports have none at the same time
+			name, value, _ := strings.Cut(line, "} ")
+			return value, strings.HasPrefix(name, "cluster_active{")
+		},
+	}
+}
+
+// runNative runs "anymesh proxy run", and exits.
+func runNative() {
+	var o proxy.Options
+	flags := flag.NewFlagSet("proxy run", flag.ExitOnError)
+	flags.StringVar(&o.Socket, "discovery", "", "")
+	flags.StringVar(&o.Node, "node", "", "")
+	flags.StringVar(&o.Admin, "admin", "", "")
+	flags.String("log-level", "", "")
+	_ = flags.Parse(os.Args[3:])
+	if err := proxy.Run(context.Background(), o, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// TestEnvoy, TestNative and TestProxyless check that the sidecar of a driver, and a gRPC library without one, behave as
+// the interpreter decides.
+func TestEnvoy(t *testing.T) {
+	for _, s := range envoys(t) {
+		t.Run(s.Name, func(t *testing.T) { Run(t, s) })
+	}
+}
+
+func TestNative(t *testing.T) { Run(t, sidecarOf(t, native.Name)) }
+
+func TestProxyless(t *testing.T) { Run(t, sidecarOf(t, grpc.Name)) }
