@@ -22,7 +22,11 @@ The MeshConfig with the name ` + "`osm-mesh-config`" + ` has effect; of several,
 ` + "`v1alpha1`" + ` keeps the settings that only ` + "`v1alpha2`" + ` has: an annotation has them in ` + "`v1alpha1`" + `. ` + "`kubectl replace`" + ` of such a
 file removes them, because it removes the annotation.
 Changes act without a restart: at once on traffic, and on pods that are created later where the table says "new pods". An invalid value has a finding, and
-the default applies; the other settings have effect. A setting without effect has a finding, unless its value asks for what is done in any case.
+the last valid value applies, or else the default; the other settings have effect. A setting without effect has a finding, unless its value asks for what is done in any case.
+
+The control plane keeps the last valid value of each setting in the MeshConfig ` + "`osm-mesh-config-last`" + ` in its own namespace. If ` + "`osm-mesh-config`" + ` is
+deleted, for example by the removal of Open Service Mesh, this copy is in force, with an event and the condition ` + "`Served`" + `: ` + "`False`" + `. Delete the copy, too, to get the
+defaults.
 
 A setting takes precedence over the Helm value. The image of a driver is that of ` + "`sidecarImage`" + `, else of its entry in ` + "`sidecarDrivers`" + `, else of the
 environment variable ` + "`OSM_DEFAULT_SIDECAR_IMAGE`" + ` of the control plane. ` + "`OSM_DEFAULT_SIDECAR_CLASS`" + `, ` + "`OSM_DEFAULT_SIDECAR_WINDOWS_IMAGE`" + ` and

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// runLeader runs the work of the leader: writes of statuses and finalizers, the objects of Routes, and
-// the configuration of proxies without an agent.
+// runLeader runs the work of the leader: writes of statuses, finalizers and copies of settings, the
+// objects of Routes, and the configuration of proxies without an agent.
 func (cp *controlPlane) runLeader(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { cp.writer.Run(ctx) })
 	all.Go(func() { cp.finalizers.Run(ctx) })
+	all.Go(func() { cp.keeper.Run(ctx) })
 	for _, d := range cp.drivers {
 		if d.leads != nil {
 			all.Go(func() { d.leads(ctx) })

@@ -20,6 +20,7 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/finalizers"
+	"anymesh.dev/anymesh/internal/objects/kept"
 	"anymesh.dev/anymesh/internal/objects/status"
 	"anymesh.dev/anymesh/internal/trait/controller"
 )
@@ -47,6 +48,7 @@ type controlPlane struct {
 	writer          *status.Writer
 	traces          *sdktrace.TracerProvider
 	finalizers      *finalizers.Reconciler
+	keeper          *kept.Keeper
 	routes          *controller.Controller // nil if the Route trait is disabled
 	routeCA         *identity.CAStore      // the authority of Routes; nil as well
 	debug           map[string]http.Handler
@@ -199,6 +201,11 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 	if err != nil {
 		return fmt.Errorf("statuses: %w", err)
 	}
+	cp.keeper = kept.New(kept.Options{
+		Dialects: dialect.Implementing[dialect.Keeping](cp.dialects), Namespace: cp.Namespace,
+		Objects: cp.engine.ObjectsOf, Client: cp.client, Log: cp.Log, Registerer: cp.registry,
+	})
+	cp.engine.AddSink(cp.keeper.Changed)
 	cp.engine.AddSink(cp.writer.Changed)
 	cp.engine.Register(cp.registry)
 	cp.engine.AddSink(traceChanges(cp.traces.Tracer("anymesh.dev/anymesh/internal/controlplane")))

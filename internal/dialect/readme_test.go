@@ -26,6 +26,7 @@ var optional = map[string]reflect.Type{
 	"Finalizers":        reflect.TypeFor[dialect.Finalizers](),
 	"Injection":         reflect.TypeFor[dialect.Injection](),
 	"Installed":         reflect.TypeFor[dialect.Installed](),
+	"Keeping":           reflect.TypeFor[dialect.Keeping](),
 	"Manifests":         reflect.TypeFor[dialect.Manifests](),
 	"OptionalKinds":     reflect.TypeFor[dialect.OptionalKinds](),
 	"PreferredFeatures": reflect.TypeFor[dialect.PreferredFeatures](),

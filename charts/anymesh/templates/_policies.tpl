@@ -30,7 +30,8 @@ spec:
 {{- end }}
 
 {{- /* The policy for the objects that a service account may create in its namespace: RBAC cannot limit their names, nor the
-       types of Secrets. In: root, labels, account, names (by resource; none for a resource that is not limited). */}}
+       types of Secrets. In: root, labels, account, names (by resource; none for a resource that is not limited), rules (of
+       resources besides Secrets, ConfigMaps and Leases). */}}
 {{- define "anymesh.statePolicy" -}}
 {{- $validations := list (dict
   "expression" "request.resource.resource != 'secrets' || object.type in ['Opaque', 'kubernetes.io/tls']"
@@ -41,9 +42,10 @@ spec:
   "message" (printf "%s may write only these %s in its namespace: %s" $.account $resource (join ", " $names))) }}
 {{- end }}
 {{- include "anymesh.policy" (dict "root" .root "name" (printf "%s-state" .account) "labels" .labels "account" .account
-  "rules" (list
+  "rules" (concat (list
     (dict "apiGroups" (list "") "apiVersions" (list "v1") "operations" (list "CREATE" "UPDATE") "resources" (list "secrets" "configmaps"))
     (dict "apiGroups" (list "coordination.k8s.io") "apiVersions" (list "*") "operations" (list "CREATE" "UPDATE") "resources" (list "leases")))
+    (default (list) .rules))
   "validations" $validations) }}
 {{- end }}
 

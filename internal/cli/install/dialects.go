@@ -34,6 +34,15 @@ type chartDialect struct {
 	Finalizers     bool                      `json:"finalizers,omitempty"`
 	ReadinessGates []corev1.PodConditionType `json:"readinessGates,omitempty"`
 	Settings       bool                      `json:"settings,omitempty"`
+	// Kept is the copy of an object that the control plane writes.
+	Kept *chartCopy `json:"kept,omitempty"`
+}
+
+// chartCopy is an object in the namespace of the control plane.
+type chartCopy struct {
+	Group    string `json:"group"`
+	Resource string `json:"resource"`
+	Name     string `json:"name"`
 }
 
 // chartKind is a kind of a dialect. Mutate, Validate and Deletion are the paths of its webhooks, empty if it has none.
@@ -71,6 +80,9 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 			return nil, err
 		}
 		for _, crd := range definitions {
+			if k, is := d.(dialect.Keeping); is && dialect.RefOf(k.KeptCopy()).Kind == crd.Spec.Names.Kind {
+				out.Kept = &chartCopy{crd.Spec.Group, crd.Spec.Names.Plural, k.KeptCopy().GetName()}
+			}
 			for _, v := range crd.Spec.Versions {
 				kind := chartKind{
 					Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural,

@@ -53,6 +53,7 @@ var (
 	_ dialect.SidecarSettings = Dialect{}
 	_ dialect.References      = Dialect{}
 	_ dialect.Roots           = Dialect{}
+	_ dialect.Keeping         = Dialect{}
 
 	_ dialect.OtherControllers = Dialect{}
 )

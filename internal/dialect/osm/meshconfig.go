@@ -28,7 +28,9 @@ type meshSettings struct {
 	rootCertificates bool
 	// accessControl is true if objects of AccessControl are enabled.
 	accessControl bool
-	origin        model.Origin
+	// kept is true for the copy of a MeshConfig, which has effect if there is no other.
+	kept   bool
+	origin model.Origin
 }
 
 // Paths of settings.
@@ -41,35 +43,57 @@ const (
 
 // addMeshConfig adds the rules for MeshConfig.
 func (r *rules) addMeshConfig(g *incremental.Graph, objects *store.Objects) {
-	rule := incremental.NewRule(g, "MeshConfig")
-	incremental.Each(rule, store.Of[*config.MeshConfig](objects), &meshConfigRule{
-		r.dialect, incremental.Emits(rule, r.settings), r.out.EmitsFindings(rule),
-	}, (*meshConfigRule).evaluate)
-	rule = incremental.NewRule(g, "several MeshConfigs")
-	incremental.EachSeveral(rule, r.settings, r.out.EmitsFindings(rule),
-		func(findings store.Output[model.ObjectRef, model.Finding], _ allKey, all []meshSettings) {
-			for _, younger := range all[1:] {
-				findings.Emit(model.NewFinding(younger.origin, model.CodeNameConflict,
-					fmt.Sprintf("has no effect: %s is older", all[0].origin.Object())))
+	rule := incremental.NewRule(g, "copy of the MeshConfig")
+	incremental.Each(rule, store.Of[*config.MeshConfig](objects), incremental.Emits(rule, r.keptConfigs),
+		func(kept *incremental.Emitter[allKey, *config.MeshConfig], name types.NamespacedName, all []*config.MeshConfig) {
+			if name.Name == keptName {
+				kept.Emit(allKey{}, all[0])
 			}
 		})
+	rule = incremental.NewRule(g, "MeshConfig")
+	incremental.Each(rule, store.Of[*config.MeshConfig](objects), &meshConfigRule{
+		r.dialect, incremental.Reads(rule, r.keptConfigs), incremental.Emits(rule, r.settings), r.out.EmitsFindings(rule),
+	}, (*meshConfigRule).evaluate)
+	rule = incremental.NewRule(g, "MeshConfig with effect")
+	incremental.Each(rule, r.settings, r.out.EmitsFindings(rule), reportOthers)
+}
+
+// reportOthers reports the MeshConfigs without effect, and a copy that has effect.
+func reportOthers(findings store.Output[model.ObjectRef, model.Finding], _ allKey, all []meshSettings) {
+	if all[0].kept {
+		findings.Emit(model.NewFinding(all[0].origin, model.CodeReferenceNotFound, "is in force with the last settings, "+
+			"since there is no MeshConfig "+meshConfigName+" any longer; create it again, or delete this copy to get the defaults"))
+	}
+	for _, younger := range all[1:] {
+		if !younger.kept {
+			findings.Emit(model.NewFinding(younger.origin, model.CodeNameConflict,
+				fmt.Sprintf("has no effect: %s is older", all[0].origin.Object())))
+		}
+	}
 }
 
 type meshConfigRule struct {
 	dialect  Dialect
+	kept     *incremental.Reader[allKey, *config.MeshConfig]
 	settings *incremental.Emitter[allKey, meshSettings]
 	findings store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConfig) {
 	o := all[0]
-	at := originOf(config.GroupVersion.Group, kindMeshConfig, o)
+	at := meshConfigOrigin(o)
+	if o.Name == keptName {
+		spec, _ := readMeshConfig(o, nil, at)
+		r.emit(spec, true, at)
+		return
+	}
 	if o.Name != meshConfigName {
 		r.findings.Emit(model.NewFinding(at.At("metadata.name"), model.CodeInvalidField,
 			"has no effect: only the MeshConfig with the name "+meshConfigName+" has"))
 		return
 	}
-	spec, findings := readMeshConfig(o, at)
+	last, _ := r.kept.ReadFirst(allKey{})
+	spec, findings := readMeshConfig(o, last, at)
 	if err := r.dialect.checkClass(spec.class); err != nil {
 		findings = append(findings, model.NewFinding(at.At(classPath), model.CodeInvalidField,
 			err.Error()+". The default of the Helm values is used"))
@@ -85,9 +109,13 @@ func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConf
 	for _, f := range findings {
 		r.findings.Emit(f)
 	}
+	r.emit(spec, false, at)
+}
+
+func (r *meshConfigRule) emit(spec meshSpec, kept bool, at model.Origin) {
 	r.settings.Emit(allKey{}, meshSettings{
 		permissive: spec.permissive, egress: spec.egress, rootCertificates: spec.rootCertificates,
-		accessControl: spec.accessControl, origin: at,
+		accessControl: spec.accessControl, kept: kept, origin: at,
 	})
 }
 

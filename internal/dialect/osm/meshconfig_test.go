@@ -39,7 +39,7 @@ func TestNoSettingIsSilentlyIgnored(t *testing.T) {
 		t.Run(k.Path, func(t *testing.T) {
 			changed, reported := false, false
 			for _, value := range settings {
-				spec, findings := readMeshConfig(meshConfigWith(k.Path, value), model.Origin{})
+				spec, findings := readMeshConfig(meshConfigWith(k.Path, value), nil, model.Origin{})
 				changed = changed || !reflect.DeepEqual(spec, meshSpec{})
 				for _, f := range findings {
 					reported = reported || f.Path == "spec."+k.Path
@@ -60,13 +60,13 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		"sidecar.resources": `{"limits": {"cpu": "much"}}`, "traffic.enableEgres": `true`,
 		"sidecar.tlsMinProtocolVersion": `"TLSv1_3"`,
 	} {
-		spec, findings := readMeshConfig(meshConfigWith(path, value), model.Origin{})
+		spec, findings := readMeshConfig(meshConfigWith(path, value), nil, model.Origin{})
 		if !reflect.DeepEqual(spec, meshSpec{}) || len(findings) != 1 || findings[0].Path != "spec."+path {
 			t.Errorf("%s: %s: got %+v, findings %v", path, value, spec, findings)
 		}
 	}
 	// A port that is wrong does not take the others with it.
-	spec, findings := readMeshConfig(meshConfigWith("traffic.outboundPortExclusionList", `[80, 70000]`), model.Origin{})
+	spec, findings := readMeshConfig(meshConfigWith("traffic.outboundPortExclusionList", `[80, 70000]`), nil, model.Origin{})
 	if len(findings) != 1 || !reflect.DeepEqual(spec.outboundPorts, []int{80}) {
 		t.Errorf("got ports %v, findings %v", spec.outboundPorts, findings)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -202,14 +203,26 @@ func isOneOf(texts ...string) func(json.RawMessage) bool {
 	return func(value json.RawMessage) bool { return slices.Contains(texts, compact(value)) }
 }
 
-// read reads a value into the settings. It returns a finding about a value that is invalid, or has no effect.
-func (k MeshConfigKey) read(into *meshSpec, value json.RawMessage, at model.Origin) *model.Finding {
+// parts returns the area and the name.
+func (k MeshConfigKey) parts() (area, name string) {
+	area, name, _ = strings.Cut(k.Path, ".")
+	return area, name
+}
+
+// read reads a value into the settings, or the last valid one if it is invalid and last is not empty. It returns a
+// finding about a value that is invalid, or has no effect.
+func (k MeshConfigKey) read(into *meshSpec, value, last json.RawMessage, at model.Origin) *model.Finding {
 	if k.set != nil {
-		if err := k.set(into, value); err != nil {
-			f := model.NewFinding(at, model.CodeInvalidField, err.Error()+"; the default is used")
-			return &f
+		err := k.set(into, value)
+		if err == nil {
+			return nil
 		}
-		return nil
+		instead := "the default is used"
+		if len(last) > 0 && !k.valid(value) && k.set(into, last) == nil {
+			instead = "the last valid value, " + compact(last) + ", is used"
+		}
+		f := model.NewFinding(at, model.CodeInvalidField, err.Error()+"; "+instead)
+		return &f
 	}
 	fits := k.fits
 	if fits == nil {

@@ -49,20 +49,20 @@ type meshSpec struct {
 	certificates                 duration // lifetime
 }
 
-// readMeshConfig returns what a MeshConfig sets, and findings about settings that have no effect.
-func readMeshConfig(o *config.MeshConfig, at model.Origin) (meshSpec, []model.Finding) {
+// readMeshConfig returns what a MeshConfig sets, and findings about settings that have no effect. last is the copy with
+// the last valid settings; nil if there is none.
+func readMeshConfig(o, last *config.MeshConfig, at model.Origin) (meshSpec, []model.Finding) {
 	var out meshSpec
 	var findings []model.Finding
 	known := map[string]bool{}
 	for _, k := range MeshConfigKeys() {
 		known[k.Path] = true
-		area, name, _ := strings.Cut(k.Path, ".")
-		value, set := o.Spec[area][name]
-		if !set {
-			continue
-		}
-		if f := k.read(&out, value.Raw, at.At("spec."+k.Path)); f != nil {
-			findings = append(findings, *f)
+		area, name := k.parts()
+		if value, set := o.Spec[area][name]; set {
+			by := settingsOf(last)[area][name]
+			if f := k.read(&out, value.Raw, by.Raw, at.At("spec."+k.Path)); f != nil {
+				findings = append(findings, *f)
+			}
 		}
 	}
 	for area, settings := range o.Spec {

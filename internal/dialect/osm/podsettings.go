@@ -23,18 +23,14 @@ func (Dialect) SettingsReads() []client.Object { return []client.Object{&config.
 
 // specOf returns what the MeshConfig with effect sets, among objects.
 func specOf(objects []client.Object) meshSpec {
-	var oldest *config.MeshConfig
-	var at model.Origin
-	for _, o := range dialect.ObjectsOf[*config.MeshConfig](objects) {
-		origin := originOf(config.GroupVersion.Group, kindMeshConfig, o)
-		if o.Name == meshConfigName && (oldest == nil || origin.CompareAge(at) < 0) {
-			oldest, at = o, origin
-		}
+	o, last := oldestNamed(objects, meshConfigName), oldestNamed(objects, keptName)
+	if o == nil {
+		o = last
 	}
-	if oldest == nil {
+	if o == nil {
 		return meshSpec{}
 	}
-	out, _ := readMeshConfig(oldest, at)
+	out, _ := readMeshConfig(o, last, model.Origin{})
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -26,6 +27,8 @@ type rules struct {
 	// meshNames has the member namespaces of each mesh.
 	meshNames *incremental.Relation[string, model.Origin]
 	settings  *incremental.Relation[allKey, meshSettings]
+	// keptConfigs are copies of the MeshConfig.
+	keptConfigs *incremental.Relation[allKey, *config.MeshConfig]
 
 	// activeRoots are the MeshRootCertificates with the role active.
 	activeRoots *incremental.Relation[allKey, model.Origin]
@@ -98,10 +101,21 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	equalText := func(a, b string) bool { return a == b }
 	r.meshNames = incremental.NewRelation[string](g, "member namespaces", byAge, model.Origin.Equal)
 	r.settings = incremental.NewRelation[allKey](g, "mesh settings", func(a, b meshSettings) int {
-		return a.origin.CompareAge(b.origin)
+		switch {
+		case a.kept == b.kept:
+			return a.origin.CompareAge(b.origin)
+		case a.kept:
+			return 1
+		}
+		return -1
 	}, func(a, b meshSettings) bool {
 		return a.permissive == b.permissive && a.egress == b.egress && a.rootCertificates == b.rootCertificates &&
-			a.accessControl == b.accessControl && a.origin.Equal(b.origin)
+			a.accessControl == b.accessControl && a.kept == b.kept && a.origin.Equal(b.origin)
+	})
+	r.keptConfigs = incremental.NewRelation[allKey](g, "copies of the MeshConfig", func(a, b *config.MeshConfig) int {
+		return meshConfigOrigin(a).CompareAge(meshConfigOrigin(b))
+	}, func(a, b *config.MeshConfig) bool {
+		return meshConfigOrigin(a).Equal(meshConfigOrigin(b)) && equalSettings(a.Spec, b.Spec)
 	})
 	r.activeRoots = incremental.NewRelation[allKey](g, "active root certificates", byAge, model.Origin.Equal)
 	r.accounts = incremental.NewRelation[types.NamespacedName](g, "accounts", byAge, model.Origin.Equal)

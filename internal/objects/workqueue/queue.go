@@ -51,12 +51,12 @@ type Queue[K comparable] struct {
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "anymesh_workqueue_retries_total",
-		Help: "Reconciliations that failed and are retried, by queue: status, finalizers, routes.",
+		Help: "Reconciliations that failed and are retried, by queue: status, finalizers, kept, routes.",
 	})}
 	if metrics != nil {
 		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "anymesh_workqueue_depth", Help: "Objects in the queue, by queue: status, finalizers, routes.",
+				Name: "anymesh_workqueue_depth", Help: "Objects in the queue, by queue: status, finalizers, kept, routes.",
 			}, func() float64 { return float64(q.Len()) }))
 	}
 	return q
