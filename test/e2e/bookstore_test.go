@@ -22,6 +22,7 @@ func steadyOutcomes(t *testing.T, buyer, thief []string, change func()) {
 
 // TestBookstore runs the bookstore of the documentation of Open Service Mesh, with the published policies.
 func TestBookstore(t *testing.T) {
+	dropSettings(t)
 	apply(t, bookstoreApps())
 	apply(t, bookstoreMeshConfig)
 	for _, name := range []string{

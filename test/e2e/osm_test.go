@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,6 +84,7 @@ const booksURL = "http://bookstore.bookshop/"
 // TestTrafficTargets checks that the sidecar of the destination grants what a TrafficTarget grants and nothing else,
 // that permissive mode is switched in both directions, and what commands say about it.
 func TestTrafficTargets(t *testing.T) {
+	dropSettings(t)
 	apply(t, osmManifests)
 	for _, name := range []string{"bookstore", "bookbuyer", "bookthief"} {
 		waitReady(t, "bookshop", "deployment/"+name)
@@ -130,9 +132,57 @@ func TestTrafficTargets(t *testing.T) {
 	testOSMPolicies(t, hostPort(ip, 9080))
 	permissive("true")
 	expect("bookthief", booksURL, 200)
+	deletedMeshConfig(t, expect)
 	permissive("false")
 	expect("bookthief", booksURL, 403)
 	expect("bookbuyer", booksURL, 200)
 	run(t, "-n", "bookshop", "delete", "traffictarget", "bookstore")
 	expect("bookbuyer", booksURL, 403)
+}
+
+// dropSettings deletes the copy of the MeshConfig when the test ends. Call it before the MeshConfig is applied.
+func dropSettings(t *testing.T) {
+	t.Cleanup(func() {
+		if _, err := kubectl(context.Background(), "-n", "anymesh-system", "delete", "meshconfig", "osm-mesh-config-last",
+			"--ignore-not-found"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// deletedMeshConfig deletes the MeshConfig in permissive mode, and creates it again. The settings stay in force, by a
+// copy in the namespace of the control plane.
+func deletedMeshConfig(t *testing.T, expect func(client, target string, status int)) {
+	t.Helper()
+	const lasts = "jsonpath={.spec.traffic.enablePermissiveTrafficPolicyMode}{.status.conditions[0].status}"
+	last := func(want string) {
+		t.Helper()
+		eventually(t, 30*time.Second, "the copy has "+want, func() error {
+			got, err := kubectl(t.Context(), "-n", "anymesh-system", "get", "meshconfig", "osm-mesh-config-last", "-o", lasts)
+			if err != nil || got != want {
+				return fmt.Errorf("%s, %v", got, err)
+			}
+			return nil
+		})
+	}
+	last("trueTrue")
+	run(t, "-n", "bookshop", "delete", "meshconfig", "osm-mesh-config")
+	last("trueFalse")
+	expect("bookthief", booksURL, 200)
+	eventually(t, 30*time.Second, "an event tells it", func() error {
+		events := run(t, "-n", "anymesh-system", "get", "events", "--field-selector=involvedObject.kind=MeshConfig", "-o",
+			"jsonpath={.items[*].message}")
+		if !strings.Contains(events, "is in force with the last settings") {
+			return fmt.Errorf("events: %s", events)
+		}
+		return nil
+	})
+	apply(t, `
+apiVersion: config.openservicemesh.io/v1alpha2
+kind: MeshConfig
+metadata: {name: osm-mesh-config, namespace: bookshop}
+spec: {traffic: {enablePermissiveTrafficPolicyMode: true, enableEgress: false}}
+`)
+	last("trueTrue")
+	expect("bookthief", booksURL, 200)
 }

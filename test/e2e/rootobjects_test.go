@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// rootObject is a MeshRootCertificate with a role.
+func rootObject(name, role string) string {
+	return fmt.Sprintf(`
+apiVersion: config.openservicemesh.io/v1alpha2
+kind: MeshRootCertificate
+metadata: {name: %s, namespace: bookshop}
+spec: {role: %s, provider: {tresor: {ca: {secretRef: {name: %[1]s, namespace: bookshop}}}}}
+---
+`, name, role)
+}
+
+// TestObjectsRotateTheRootUnderLoad replaces the root by MeshRootCertificates, in the steps of the documentation of
+// Open Service Mesh, while a member calls another one: all their connections use mutual TLS. No request may fail. The
+// certificates live for seconds, so that all of them are replaced in each step.
+func TestObjectsRotateTheRootUnderLoad(t *testing.T) {
+	ownCluster(t, "roots", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
+	apply(t, osmManifests)
+	run(t, "-n", "bookshop", "patch", "meshconfig", "osm-mesh-config", "--type=merge", "-p",
+		`{"spec":{"featureFlags":{"enableMeshRootCertificate":true}}}`)
+	apply(t, rootObject("root-1", "active"))
+	for _, name := range []string{"bookstore", "bookbuyer"} {
+		waitReady(t, "bookshop", "deployment/"+name)
+	}
+	eventually(t, 20*time.Second, "bookbuyer calls "+booksURL, func() error {
+		o, err := callFromIn(t.Context(), "bookshop", "bookbuyer", booksURL)
+		return want(o, err, o.Status == 200, "another status")
+	})
+	steadyCalls{"bookshop", "bookbuyer", []string{booksURL}, []string{"v1"}}.during(t, func() {
+		first := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
+		apply(t, rootObject("root-2", "passive"))
+		published := awaitPhase(t, "Publishing", 2)
+		if published.Roots[0].Fingerprint != first {
+			t.Errorf("the new root signs while its object is passive: %+v", published)
+		}
+		apply(t, rootObject("root-1", "passive")+rootObject("root-2", "active"))
+		retiring := awaitPhase(t, "Retiring", 2)
+		if retiring.Roots[0].Fingerprint != published.Roots[1].Fingerprint {
+			t.Errorf("another root signs than the one that was published: %+v", retiring)
+		}
+		apply(t, rootObject("root-1", "inactive"))
+		if s := awaitPhase(t, "Steady", 1); s.Roots[0].Fingerprint != retiring.Roots[0].Fingerprint {
+			t.Errorf("trusted roots after the rotation: %+v", s)
+		}
+		run(t, "-n", "bookshop", "delete", "meshrootcertificate", "root-1")
+	})
+	wantOutput(t, []string{"root-2"}, "identity", "status")
+}
