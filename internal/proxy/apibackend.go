@@ -130,6 +130,12 @@ func (b backend) Admin() any {
 		"log_level": a.LogLevel, "log_file": a.LogFile, "strict": a.Strict, "offload": false, "version": b.Version,
 		"access_log_path": a.AccessLogPath,
 	}
+	if a.AccessLogText != "" {
+		out["access_log_text"] = a.AccessLogText
+	}
+	if len(a.AccessLogFields) > 0 {
+		out["access_log_fields"] = a.AccessLogFields
+	}
 	if a.Tracing != nil {
 		out["tracing"] = a.Tracing
 	}

@@ -103,6 +103,7 @@ func (l *listener) requestEnded(r *httpforward.Request) {
 			Client: clientOf(r.Metadata), Method: r.Method, Host: r.Host, Path: r.Target, Status: r.Status,
 			Cluster: r.Cluster, Endpoint: r.Endpoint, Retries: r.Retries, Received: r.Received, Sent: r.Sent,
 			Seconds: r.Took.Seconds(), Trace: r.Trace,
+			Address: r.Address, Version: r.Version, Flags: r.Flags, Metadata: r.Metadata, Request: r.SentField, Response: r.ReplyField,
 		})
 	}
 	if track := l.track.Load(); track > 0 {
@@ -132,11 +133,12 @@ func (p *Proxy) sessionEnded(s *session.Session) {
 		Time: s.Begun, Listener: s.Listener, Session: d.Name, Client: clientOf(d.Metadata), Cluster: d.Destination.Origin,
 		Received: s.Received.Load(), Sent: s.Sent.Load(), Seconds: time.Since(s.Begun).Seconds(),
 	}
+	e.Metadata, _ = d.Metadata.(map[string]any) // sessions may replace it by another value
 	if s.Spec != nil {
 		e.Protocol = string(s.Spec.Protocol)
 	}
 	if d.Destination.Endpoint != nil {
-		e.Endpoint = d.Destination.Endpoint.Name
+		e.Endpoint, e.Address = d.Destination.Endpoint.Name, d.Destination.Endpoint.Address
 	}
 	for _, one := range d.Events {
 		if one.Event == "ERROR" {
@@ -148,13 +150,13 @@ func (p *Proxy) sessionEnded(s *session.Session) {
 
 // openAccessLog opens the access log of the settings, if it is another one than the current one.
 func (p *Proxy) openAccessLog(old, a config.Admin) error {
-	if a.AccessLogPath == old.AccessLogPath && a.AccessLogFormat == old.AccessLogFormat {
+	if a.SameLog(&old) {
 		return nil
 	}
 	var log *accesslog.Log
 	if a.AccessLogPath != "" {
 		var err error
-		if log, err = accesslog.Open(a.AccessLogPath, a.AccessLogFormat); err != nil {
+		if log, err = accesslog.Open(&a); err != nil {
 			return fmt.Errorf("access_log_path: %w", err)
 		}
 	}

@@ -3,7 +3,6 @@ package presubmit
 // proxyImports are the rules of the proxy, which imports no package of the mesh.
 var proxyImports = []rule{
 	{"internal/h2frame", nil},
-	{"internal/proxy/accesslog", nil},
 	{"internal/proxy/config", nil},
 	{"internal/proxy/http1", nil},
 	{"internal/proxy/proxyprotocol", nil},
@@ -11,6 +10,7 @@ var proxyImports = []rule{
 	{"internal/proxy/stream", nil},
 	{"internal/proxy/tracing", []string{"internal/proxy/config"}},
 	{"internal/proxy/metadata", []string{"internal/proxy/config"}},
+	{"internal/proxy/accesslog", []string{"internal/proxy/config", "internal/proxy/metadata"}},
 	{"internal/proxy/predicate", []string{"internal/proxy/metadata"}},
 	{"internal/proxy/h2", []string{"internal/h2frame", "internal/proxy/http1", "internal/proxy/rawconn"}},
 	{"internal/proxy/cluster", []string{"internal/proxy/config", "internal/proxy/h2", "internal/proxy/metadata"}},

@@ -29,7 +29,7 @@ var localProtocols = map[model.Protocol]config.Protocol{
 func (d Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
 	r.add(statsResource, &config.Config{
-		Admin:     admin(v.Workload.AccessLog),
+		Admin:     r.admin(v.Workload.AccessLog),
 		Listeners: []config.Listener{statsListener()}, RuleLists: []config.RuleList{{Name: noRoute, Rules: []config.RuleRef{}}},
 	}, v.Workload.Origin)
 	for _, in := range v.Inbound {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
 // Entry is a request or a session.
@@ -38,6 +40,20 @@ type Entry struct {
 	Seconds  float64 `json:"seconds"`
 	Trace    string  `json:"trace,omitempty"`
 	Error    string  `json:"error,omitempty"`
+
+	// What formats with operators have besides.
+
+	// Address is that of the endpoint.
+	Address string `json:"-"`
+	// Version is the version of HTTP, as HTTP/1.1; empty for sessions.
+	Version string `json:"-"`
+	// Flags tell why a request has no response of an endpoint.
+	Flags string `json:"-"`
+	// Metadata are those of the session.
+	Metadata map[string]any `json:"-"`
+	// Request returns a field, or a pseudo-header, of the request as it was forwarded. Response returns a field of the
+	// endpoint's response. Both are nil for sessions.
+	Request, Response func(name string) (string, bool) `json:"-"`
 }
 
 // limit is the size of what waits, in bytes. What exceeds it is dropped.
@@ -51,10 +67,10 @@ type Log struct {
 	// Dropped counts lines that were dropped.
 	Dropped atomic.Uint64
 
-	path string
-	json bool
-	out  io.Writer
-	file *os.File // nil for standard output and standard error
+	path   string
+	format func(to []byte, e *Entry) []byte
+	out    io.Writer
+	file   *os.File // nil for standard output and standard error
 
 	mu     sync.Mutex
 	buffer []byte
@@ -63,12 +79,24 @@ type Log struct {
 	done   chan struct{}
 }
 
-// Open opens a log: stdout, stderr, or the path of a file. The format is text or json.
-func Open(path, format string) (*Log, error) {
-	l := &Log{
-		path: path, json: format == "json", wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+// Open opens the log of the settings.
+func Open(a *config.Admin) (*Log, error) {
+	l := &Log{path: a.AccessLogPath, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	var err error
+	switch {
+	case a.AccessLogText != "":
+		l.format, err = textFormat(a.AccessLogText)
+	case len(a.AccessLogFields) > 0:
+		l.format, err = fieldsFormat(a.AccessLogFields)
+	case a.AccessLogFormat == "json":
+		l.format = appendJSON
+	default:
+		l.format = func(to []byte, e *Entry) []byte { return e.text(to) }
 	}
-	switch path {
+	if err != nil {
+		return nil, err
+	}
+	switch l.path {
 	case "stdout":
 		l.out = os.Stdout
 	case "stderr":
@@ -108,15 +136,18 @@ func (l *Log) Write(e *Entry) {
 		default:
 		}
 	}
-	if l.json {
-		line, err := json.Marshal(e)
-		if err != nil {
-			line = strconv.AppendQuote(nil, err.Error()) // its fields can be encoded
-		}
-		l.buffer = append(append(l.buffer, line...), '\n')
-	} else {
-		l.buffer = e.text(l.buffer)
+	l.buffer = l.format(l.buffer, e)
+}
+
+// appendJSON appends a line of JSON.
+func appendJSON(to []byte, e *Entry) []byte { return appendValue(to, e) }
+
+func appendValue(to []byte, value any) []byte {
+	line, err := json.Marshal(value)
+	if err != nil {
+		line = strconv.AppendQuote(nil, err.Error()) // all fields can be encoded
 	}
+	return append(append(to, line...), '\n')
 }
 
 // text appends the entry as text. Texts of clients are quoted.

@@ -217,7 +217,7 @@ func (a *Admin) check(map[string]bool) error {
 	if !slices.Contains([]string{"", "init", "no_init", "disable"}, a.Offload) {
 		return fmt.Errorf("offload: %q is none of init, no_init and disable", a.Offload)
 	}
-	return nil
+	return a.checkLog()
 }
 
 // named puts the name of a field before an error.

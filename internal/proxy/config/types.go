@@ -35,6 +35,11 @@ type Admin struct {
 	AccessLogPath string `json:"access_log_path,omitempty"`
 	// AccessLogFormat is text or json. Default: text.
 	AccessLogFormat string `json:"access_log_format,omitempty"`
+	// AccessLogText is a format of lines with operators of the form %NAME%, %NAME(argument)% or %NAME(argument):length%, as
+	// those of Envoy. "%%" is a percent sign. Nothing is appended, also no end of line.
+	AccessLogText string `json:"access_log_text,omitempty"`
+	// AccessLogFields make each line a JSON object.
+	AccessLogFields []LogField `json:"access_log_fields,omitempty"`
 	// Tracing sends spans of HTTP requests to a collector of OpenTelemetry. Default: none.
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// Offload is init, no_init or disable, for configurations of l7mp. The kernel moves data without it: it has no effect.

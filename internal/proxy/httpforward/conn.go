@@ -142,7 +142,7 @@ func (c *conn) serve() (first []byte) {
 		c.endSpan()
 		if ended := c.s.Ended(); ended != nil {
 			if r := c.describe(now); r != nil {
-				r.Status, r.Trace = c.status, c.span.TraceID()
+				c.ended(r)
 				ended(r)
 			}
 		}
@@ -228,7 +228,7 @@ func (c *conn) handle() bool {
 	case errors.Is(err, object.ErrRewrite):
 		return c.fail(500, err.Error())
 	case err != nil:
-		return c.fail(404, err.Error())
+		return c.failed(flagNoRoute, 404, err.Error())
 	}
 	if route.Metrics != nil {
 		c.counted = c.s.RouteStats(*route.Metrics)

@@ -59,6 +59,7 @@ func (c *conn) forward(
 		return c.fail(500, err.Error())
 	}
 	head := len(c.out)
+	c.info.written = true
 	a.head, a.lost = head, route.Retry.Retries() == 0
 	if a.whole && c.request.Length > 0 {
 		c.out = append(c.out, (*c.in)[c.r:c.r+int(c.request.Length)]...)
@@ -74,9 +75,9 @@ func (c *conn) forward(
 		a.limit.stop()
 		dest.Failed.Add(1)
 		if errors.Is(err, cluster.ErrOverflow) {
-			return c.fail(503, err.Error())
+			return c.failed(flagOverflow, 503, err.Error())
 		}
-		return c.fail(504, err.Error())
+		return c.failed(flagTimeout, 504, err.Error())
 	}
 	defer func() { a.dest.Leave() }()
 	defer a.limit.stop()
@@ -96,18 +97,18 @@ func (c *conn) forward(
 		}
 		if c.stalled.Load() || a.idle.isOver() {
 			a.dest.Failed.Add(1)
-			return c.fail(504, "nothing has moved within the idle timeout of the route")
+			return c.failed(flagIdle, 504, "nothing has moved within the idle timeout of the route")
 		}
 		if a.limit.isOver() {
 			a.dest.Failed.Add(1)
-			return c.fail(504, "the request takes longer than the timeout of its route")
+			return c.failed(flagTimeout, 504, "the request takes longer than the timeout of its route")
 		}
 		if a.fresh {
 			continue // the endpoint had closed an idle connection; this is no failure of the endpoint
 		}
 		if a.last || !a.mayRetry(err) || retries == 0 && !dest.Retry() {
 			a.dest.Failed.Add(1)
-			return c.fail(statusOf(err), err.Error())
+			return c.failed(a.flagOf(err), statusOf(err), err.Error())
 		}
 		if retries == 0 {
 			defer dest.EndRetry()
@@ -159,7 +160,7 @@ func (c *conn) try(a *attempt, head int) error {
 		a.dest.Report(e, false)
 		return err
 	}
-	c.info.to(a.dest.Name, e.Name)
+	c.info.to(a.dest, e)
 	e.Active.Add(1)
 	c.upstream.Store(u)
 	in := reader{upstream: u}
@@ -283,6 +284,9 @@ func (c *conn) readResponse(in *reader) error {
 				return err
 			}
 			if size > 0 {
+				if c.s.Ended() != nil {
+					c.info.reply = append(c.info.reply[:0], data[:size]...)
+				}
 				in.r += size
 				return nil
 			}

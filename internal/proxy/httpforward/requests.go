@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 )
 
@@ -18,6 +19,12 @@ type info struct {
 	cluster, endpoint string
 	retries           atomic.Int32
 	received, sent    atomic.Int64 // bytes of bodies
+
+	// What only Ended gets: the address of the endpoint, why there is no response of an endpoint, whether the request has a
+	// head for the endpoint, and the head of the response.
+	address, flags string
+	written        bool
+	reply          []byte
 }
 
 // begin notes a request.
@@ -27,16 +34,18 @@ func (i *info) begin(head []byte, now time.Time) {
 	i.head = append(i.head[:0], head...)
 	i.number++
 	i.begun, i.cluster, i.endpoint = now, "", ""
+	i.address, i.flags, i.written, i.reply = "", "", false, i.reply[:0]
 	i.retries.Store(0)
 	i.received.Store(0)
 	i.sent.Store(0)
 }
 
 // to notes where the request is sent.
-func (i *info) to(cluster, endpoint string) {
+func (i *info) to(c *cluster.Cluster, e *cluster.Endpoint) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.cluster, i.endpoint = cluster, endpoint
+	i.cluster, i.endpoint, i.address = c.Name, e.Name, e.Address
+	i.reply = i.reply[:0]
 }
 
 // forget ends the request.
@@ -60,8 +69,15 @@ type Request struct {
 	Cluster, Endpoint    string
 	Retries              int
 	Received, Sent       int64
-	// Trace is the ID of the trace; empty without one. Requests that are served now have none.
+	// Trace is the ID of the trace; empty without one. Requests that are served now have none, nor what follows.
 	Trace string
+	// Address is that of the endpoint, and Version the version of HTTP, as HTTP/1.1.
+	Address, Version string
+	// Flags tell why there is no response of an endpoint, with the names of Envoy's response flags.
+	Flags string
+	// SentField returns a field, or a pseudo-header, of the request for the endpoint; that of the client if none was asked.
+	// ReplyField returns a field of the endpoint's response.
+	SentField, ReplyField func(name string) (string, bool)
 	// Interrupt ends the request with its connection.
 	Interrupt func()
 }

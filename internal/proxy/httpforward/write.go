@@ -219,7 +219,7 @@ func (c *conn) limited(rate *config.RequestRate) bool {
 	for _, h := range rate.Headers {
 		c.fields = append(append(append(append(c.fields, h.Name...), ": "...), h.Value...), "\r\n"...)
 	}
-	return c.fail(rate.Status, "the route has no more requests at this time")
+	return c.failed(flagRate, rate.Status, "the route has no more requests at this time")
 }
 
 // redirect answers with the URL of another place.

@@ -73,6 +73,8 @@ type StageDump struct {
 type EndpointDump struct {
 	Name string              `json:"name"`
 	Spec config.EndpointSpec `json:"spec"`
+	// Address is host:port, or the path of a unix socket.
+	Address string `json:"-"`
 }
 
 // Dump returns the session for the API.
@@ -111,7 +113,7 @@ func (s *Session) Dump() Dump {
 func (g *stage) dump() StageDump {
 	d := StageDump{Origin: g.slot.Name, Status: g.status}
 	if g.endpoint != nil {
-		d.Endpoint = &EndpointDump{g.endpoint.Name, g.endpoint.Spec}
+		d.Endpoint = &EndpointDump{g.endpoint.Name, g.endpoint.Spec, g.endpoint.Address}
 	}
 	return d
 }
