@@ -45,7 +45,11 @@ func tlsMetadata(c *tls.Conn) map[string]any {
 		for _, u := range leaf.URIs {
 			uris = append(uris, u.String())
 		}
-		one["peer"] = map[string]any{"subject": leaf.Subject.String(), "uris": uris}
+		names := []any{}
+		for _, n := range leaf.DNSNames {
+			names = append(names, n)
+		}
+		one["peer"] = map[string]any{"subject": leaf.Subject.String(), "uris": uris, "dns": names}
 	}
 	meta["TLS"] = one
 	return meta

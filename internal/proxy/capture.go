@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -26,30 +25,15 @@ type captures struct {
 // capturedPort are the sockets of a port, one for each family, and the listeners that share them.
 type capturedPort struct {
 	sockets []net.Listener
-	takers  []*taker // the newest last; guarded by captures
-	// byDestination is made of the takers. Its keys are addresses and ports, ports alone, and the zero value for all
-	// others.
-	byDestination atomic.Pointer[map[netip.AddrPort]*taker]
+	takers  []*taker                     // the newest last; guarded by captures
+	takes   atomic.Pointer[destinations] // made of the takers
 }
 
-// taker is a listener with the destinations whose connections it takes.
+// taker is a listener with the connections that it takes.
 type taker struct {
-	listener     *listener
-	destinations []netip.AddrPort
-	serve        func(net.Conn, proxyprotocol.Header)
-}
-
-func destinationsOf(spec *config.Captured) []netip.AddrPort {
-	if len(spec.Addresses) == 0 {
-		return []netip.AddrPort{netip.AddrPortFrom(netip.Addr{}, uint16(spec.Port))}
-	}
-	var out []netip.AddrPort
-	for _, text := range spec.Addresses {
-		if a, err := netip.ParseAddr(text); err == nil { // decoding refuses others
-			out = append(out, netip.AddrPortFrom(a.Unmap(), uint16(spec.Port)))
-		}
-	}
-	return out
+	listener *listener
+	captured *config.Captured
+	serve    func(net.Conn, proxyprotocol.Header)
 }
 
 // listen makes a listener take connections. If two listeners name one destination, the newest one takes its
@@ -65,7 +49,7 @@ func (c *captures) listen(l *listener, spec *config.ListenerSpec, serve func(net
 		}
 		c.ports[spec.Port] = p
 	}
-	p.takers = append(p.takers, &taker{l, destinationsOf(spec.Captured), serve})
+	p.takers = append(p.takers, &taker{l, spec.Captured, serve})
 	p.index()
 	l.closeSocket = func() { c.remove(l, spec.Port) }
 	context.AfterFunc(l.ctx, l.closeSocket)
@@ -79,7 +63,7 @@ func (c *captures) update(l *listener, spec *config.ListenerSpec) {
 	p := c.ports[spec.Port]
 	for i, t := range p.takers {
 		if t.listener == l {
-			p.takers[i] = &taker{l, destinationsOf(spec.Captured), t.serve}
+			p.takers[i] = &taker{l, spec.Captured, t.serve}
 		}
 	}
 	p.index()
@@ -107,26 +91,7 @@ func (p *capturedPort) close() {
 	}
 }
 
-func (p *capturedPort) index() {
-	all := map[netip.AddrPort]*taker{}
-	for _, t := range p.takers {
-		for _, d := range t.destinations {
-			all[d] = t
-		}
-	}
-	p.byDestination.Store(&all)
-}
-
-// find returns who takes connections to a destination; nil if nobody does.
-func (p *capturedPort) find(to netip.AddrPort) *taker {
-	all := *p.byDestination.Load()
-	for _, key := range []netip.AddrPort{to, netip.AddrPortFrom(netip.Addr{}, to.Port()), {}} {
-		if t := all[key]; t != nil {
-			return t
-		}
-	}
-	return nil
-}
+func (p *capturedPort) index() { p.takes.Store(destinationsOf(p.takers)) }
 
 // open listens on both families. Kernels may lack one of them.
 func (c *captures) open(p *capturedPort, port int) error {
@@ -175,20 +140,21 @@ func (c *captures) serve(nc *net.TCPConn, p *capturedPort) {
 		err = fmt.Errorf("the connection to %s was not redirected", to)
 	}
 	var t *taker
+	conn := net.Conn(nc)
 	if err == nil {
-		t = p.find(to)
+		t, conn = p.takes.Load().find(nc, to)
 	}
 	if t == nil {
 		if err != nil {
 			c.proxy.log.Debug("a captured connection is closed", "client", nc.RemoteAddr(), "error", err)
 		}
-		_ = nc.Close() // nobody takes it
+		_ = conn.Close() // nobody takes it
 		return
 	}
 	select {
 	case <-t.listener.begun:
-		t.serve(nc, proxyprotocol.Header{Source: addrPort(nc.RemoteAddr()), Destination: to})
+		t.serve(conn, proxyprotocol.Header{Source: addrPort(nc.RemoteAddr()), Destination: to})
 	case <-t.listener.ctx.Done():
-		_ = nc.Close() // the listener was not needed
+		_ = conn.Close() // the listener was not needed
 	}
 }

@@ -152,7 +152,8 @@ func (l *listener) acceptTCP(spec *config.ListenerSpec, serve func(net.Conn, map
 		return err
 	}
 	return l.listenTCP(spec, func(nc net.Conn, h proxyprotocol.Header) {
-		if spec.TLS.Permissive && !beginsTLS(nc, spec.Protocol) {
+		plain := spec.TLS.Permissive || tlsfile.Excepts(spec.TLS, nc.RemoteAddr(), true, "")
+		if plain && !beginsTLS(nc, spec.Protocol) {
 			serve(nc, addressed(connMetadata("TCP", nc), h))
 			return
 		}

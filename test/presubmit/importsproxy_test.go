@@ -11,7 +11,7 @@ var proxyImports = []rule{
 	{"internal/proxy/tracing", []string{"internal/proxy/config"}},
 	{"internal/proxy/metadata", []string{"internal/proxy/config"}},
 	{"internal/proxy/accesslog", []string{"internal/proxy/config", "internal/proxy/metadata"}},
-	{"internal/proxy/predicate", []string{"internal/proxy/metadata"}},
+	{"internal/proxy/predicate", []string{"internal/proxy/config", "internal/proxy/metadata"}},
 	{"internal/proxy/h2", []string{"internal/h2frame", "internal/proxy/http1", "internal/proxy/rawconn"}},
 	{"internal/proxy/cluster", []string{"internal/proxy/config", "internal/proxy/h2", "internal/proxy/metadata"}},
 	{"internal/proxy/bucket", []string{"internal/proxy/config"}},

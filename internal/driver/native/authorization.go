@@ -9,6 +9,8 @@ import (
 const (
 	peerCertificate = "/TLS/peer"
 	peerURIs        = "/TLS/peer/uris"
+	peerNames       = "/TLS/peer/dns"
+	askedName       = "/TLS/sni"
 )
 
 // requestRules returns the rules of a listener for requests that go to a route, with the origins of the policies. With
@@ -84,8 +86,8 @@ func both(a, b any) any {
 // clientPredicate matches the clients that a policy allows; nil for none.
 func clientPredicate(a model.AuthorizationPolicy) any {
 	switch {
-	case a.Ingress != nil: // the feature has a finding
-		return nil
+	case a.Ingress != nil:
+		return ingressPredicate(a.Ingress)
 	case a.Everyone:
 		return object{"op": "defined", "path": peerCertificate}
 	case len(a.Sources) == 0:

@@ -25,7 +25,7 @@ func (r *renderer) inbound(l model.Listener) {
 		return // the features have findings
 	}
 	l, allowed := r.view.StreamListener(l)
-	tls, serves := serverTLS(l.TLS)
+	tls, serves := r.sidecarTLS(l)
 	if !serves || !allowed {
 		return // connections are closed
 	}

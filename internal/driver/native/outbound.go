@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/model"
@@ -16,6 +15,7 @@ const (
 	passRequests = "outbound/requests-to-original"
 	passStreams  = "outbound/streams-to-original"
 	passNames    = "outbound/streams-to-server-name"
+	passEgress   = "outbound/egress-to-original"
 )
 
 // outbound renders the listeners for captured outbound connections: one for the requests on a port, and one for each
@@ -30,6 +30,7 @@ func (r *renderer) outbound() {
 			}
 		}
 	}
+	r.egressRules()
 	origin := r.view.Mesh.Origin
 	if allow {
 		all := capturedListener("outbound/undeclared", sidecar.OutboundPort, model.TCP, config.Captured{})
@@ -50,19 +51,9 @@ func (r *renderer) outbound() {
 
 // egressNames renders the listener for TLS to server names that the mesh allows.
 func (r *renderer) egressNames(origin model.Origin) {
-	const sni = "/TLS/sni"
-	var names []any
-	for _, name := range r.view.Mesh.EgressNames {
-		one := op("test", sni, name)
-		if suffix, is := strings.CutPrefix(name, "*"); is {
-			one = op("ends", sni, suffix)
-		}
-		one["ignore_case"] = true
-		names = append(names, one)
-	}
 	l := capturedListener("outbound/names", sidecar.OutboundPort, model.TCP, config.Captured{Port: model.EgressNamesPort})
 	l.Spec.SNI = true
-	l.Rules.Inline = passTo(passNames, anyOf(names...))
+	l.Rules.Inline = passTo(passNames, asksFor(r.view.Mesh.EgressNames))
 	to := dynamicCluster(passNames, config.TCP, config.ToServerName)
 	to.Spec.Port, to.Spec.Family = model.EgressNamesPort, family(r.view.Mesh)
 	r.add("listener/"+l.Name, &config.Config{Listeners: []config.Listener{l}, Clusters: []config.Cluster{to}}, origin)

@@ -86,6 +86,8 @@ func (s *ListenerSpec) check() error {
 		return fmt.Errorf("transport.protocol: must not be %s", s.Transport.Protocol)
 	case s.Captured != nil && (s.Address != "" || s.ProxyProtocol):
 		return errors.New("captured: address and proxy_protocol have no effect with it")
+	case s.TLS != nil && len(s.TLS.Exceptions) > 0 && s.ProxyProtocol:
+		return errors.New("tls.exceptions: they do not see the addresses of proxy_protocol")
 	case s.SNI && s.TLS != nil:
 		return errors.New("sni: the listener terminates TLS")
 	}
@@ -175,7 +177,7 @@ func (h *HeaderRule) check(map[string]bool) error {
 
 func (t *ListenerTLS) check(map[string]bool) error {
 	switch without := t.Certificate == "" && t.Key == ""; {
-	case without && !t.Permissive, !without && (t.Certificate == "" || t.Key == ""):
+	case without && !t.Permissive && !t.acceptsPlain(), !without && (t.Certificate == "" || t.Key == ""):
 		return errors.New("certificate: certificate and key are required")
 	case without && t.ClientCA != "":
 		return errors.New("client_ca: it has no effect without a certificate")
@@ -184,6 +186,18 @@ func (t *ListenerTLS) check(map[string]bool) error {
 		return errors.New("peers: client_ca is required")
 	}
 	return nil
+}
+
+// acceptsPlain reports whether the listener has exceptions for clients without TLS.
+func (t *ListenerTLS) acceptsPlain() bool {
+	return slices.ContainsFunc(t.Exceptions, func(e TLSException) bool { return e.Plain })
+}
+
+func (e *TLSException) check(map[string]bool) error {
+	if e.Plain && len(e.ServerNames) > 0 {
+		return errors.New("server_names: clients without TLS ask for none")
+	}
+	return checkRanges(e.Addresses)
 }
 
 func (t *ClusterTLS) check(map[string]bool) error {

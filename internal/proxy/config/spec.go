@@ -86,8 +86,8 @@ type UDPOptions struct {
 
 // ListenerTLS has the certificate of a listener. Files are read again when they change.
 type ListenerTLS struct {
-	// Certificate is the path of the PEM file with the certificate chain. A permissive listener may have none: then, it
-	// closes connections of clients with TLS.
+	// Certificate is the path of the PEM file with the certificate chain. A listener that accepts clients without TLS may
+	// have none: then, it closes connections of clients with TLS.
 	Certificate string `json:"certificate,omitempty"`
 	// Key is the path of the PEM file with the private key.
 	Key string `json:"key,omitempty"`
@@ -96,11 +96,23 @@ type ListenerTLS struct {
 	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the
 	// end stands for any rest. Default: any certificate of the CA.
 	Peers []string `json:"peers,omitempty"`
-	// Permissive makes the listener accept connections without TLS, too. It waits up to a second for the first byte of a
+	// Permissive makes the listener accept connections without TLS, too. It, and one with exceptions for such, waits up to a second for the first byte of a
 	// TCP client, which may want the server to send first, and five for one of HTTP. It needs Linux.
 	Permissive bool `json:"permissive,omitempty"`
 	// ALPN are the protocols that are offered. Default: h2 and http/1.1 for HTTP and WebSocket.
 	ALPN []string `json:"alpn,omitempty"`
+	// Exceptions are clients that are accepted with less than the listener requires.
+	Exceptions []TLSException `json:"exceptions,omitempty"`
+}
+
+// TLSException are clients of a listener that need no certificate.
+type TLSException struct {
+	// Plain are clients without TLS. Default: clients with TLS, which are not asked for a certificate.
+	Plain bool `json:"plain,omitempty"`
+	// Addresses are the IP addresses of the clients, or ranges of them. Default: all.
+	Addresses []string `json:"addresses,omitempty"`
+	// ServerNames are names that the clients ask for; *.domain is a suffix. Default: any name, or none.
+	ServerNames []string `json:"server_names,omitempty"`
 }
 
 // ClusterSpec is the protocol of a cluster. Each protocol has some of the fields; others are refused.

@@ -76,7 +76,7 @@ var needs = map[string][]string{
 	"test": {"path", "value"}, "defined": {"path"}, "undefined": {"path"}, "contains": {"path", "value"},
 	"starts": {"path", "value"}, "ends": {"path", "value"}, "less": {"path", "value"}, "more": {"path", "value"},
 	"range": {"path", "value"}, "in": {"path", "value"}, "matches": {"path", "value"}, "type": {"path", "value"},
-	"contained": {"path", "value"}, "intersects": {"path", "value"},
+	"within": {"path", "value"}, "contained": {"path", "value"}, "intersects": {"path", "value"},
 }
 
 // caseless are the operations with the field ignore_case.

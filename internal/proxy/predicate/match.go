@@ -3,11 +3,13 @@ package predicate
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/proxy/metadata"
 )
 
@@ -40,6 +42,8 @@ func (e *expression) matcher() (matcher, error) {
 		return func(v metadata.Value) bool { return v.Kind == metadata.Number && v.Num > want.Num }, nil
 	case "range":
 		return e.integers()
+	case "within":
+		return e.ranges()
 	case "matches":
 		return e.expression()
 	case "type":
@@ -116,6 +120,30 @@ func (e *expression) integers() (matcher, error) {
 			return false
 		}
 		return n == math.Trunc(n) && start.Num <= n && n < end.Num
+	}, nil
+}
+
+// ranges returns the function of within: an IP address in one of a list of addresses and ranges.
+func (e *expression) ranges() (matcher, error) {
+	list, is := e.value.([]any)
+	if !is {
+		return nil, fmt.Errorf("value: must be a list of IP addresses and ranges with op %s", e.op)
+	}
+	var ranges []netip.Prefix
+	for _, one := range list {
+		text, _ := one.(string)
+		p, err := config.ParseRange(text)
+		if err != nil {
+			return nil, fmt.Errorf("value: %q is not an IP address or a range of them", text)
+		}
+		ranges = append(ranges, p)
+	}
+	return func(v metadata.Value) bool {
+		if v.Kind != metadata.String {
+			return false
+		}
+		a, err := netip.ParseAddr(v.Text)
+		return err == nil && slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 	}, nil
 }
 

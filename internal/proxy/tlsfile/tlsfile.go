@@ -104,8 +104,12 @@ func Server(spec *config.ListenerTLS, protocols []string) (*tls.Config, error) {
 		c.VerifyConnection = func(state tls.ConnectionState) error { return named(state, spec.Peers) }
 	}
 	base := c.Clone()
-	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		out := base.Clone()
+		if Excepts(spec, hello.Conn.RemoteAddr(), false, hello.ServerName) {
+			out.ClientAuth, out.VerifyConnection = tls.NoClientCert, nil
+			return out, nil
+		}
 		var err error
 		out.ClientCAs, err = clientCAs()
 		return out, err
