@@ -9,14 +9,6 @@ import (
 	"strings"
 )
 
-// LogField is a member of the JSON object of an entry.
-type LogField struct {
-	// Key is the name of the member.
-	Key string `json:"key"`
-	// Value is a format of entries. If it is one operator, the member has the type of its result.
-	Value string `json:"value"`
-}
-
 // LogPart is a part of a format: an operator, or text.
 type LogPart struct {
 	// Text is what is written as it is.

@@ -48,6 +48,14 @@ type Admin struct {
 	OffloadInterfaces []string `json:"offload_ifs,omitempty"`
 }
 
+// LogField is a member of the JSON object of an entry.
+type LogField struct {
+	// Key is the name of the member.
+	Key string `json:"key"`
+	// Value is a format of entries. If it is one operator, the member has the type of its result.
+	Value string `json:"value"`
+}
+
 // Listener is a socket whose connections become sessions.
 type Listener struct {
 	// Name is unique among listeners, without white space.
