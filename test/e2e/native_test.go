@@ -73,13 +73,41 @@ spec:
           image: anymesh.dev/colors
           args: [serve, --listen=:8080, --version=pick]
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualGateway
+metadata: {name: door, namespace: natives}
+spec:
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: natives}}
+  podSelector: {matchLabels: {app: door}}
+  listeners: [{portMapping: {port: 8088, protocol: http}}]
+  logging: {accessLog: {file: {path: /dev/stdout, format: {text: "%REQ(:METHOD)% %REQ(:AUTHORITY)% %REQ(:PATH)% %RESPONSE_CODE%\n"}}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: GatewayRoute
+metadata: {name: pick, namespace: natives}
+spec:
+  httpRoute:
+    match: {prefix: /door}
+    action: {target: {virtualService: {virtualServiceRef: {name: pick}}}, rewrite: {prefix: {defaultPrefix: ENABLED}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: door, namespace: natives}, spec: {selector: {app: door}, ports: [{port: 8088}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: door, namespace: natives}
+spec:
+  selector: {matchLabels: {app: door}}
+  template:
+    metadata: {labels: {app: door}}
+    spec: {containers: [{name: envoy, image: none, ports: [{containerPort: 8088}], readinessProbe: {httpGet: {path: /ready, port: 9901}, periodSeconds: 1}}]}
 `
 
 // TestNativeSidecar checks that our own proxy is a sidecar of App Mesh workloads, and that the sidecar of a service
 // changes from Envoy to it and back without a failed request.
 func TestNativeSidecar(t *testing.T) {
 	apply(t, nativeManifests)
-	for _, name := range []string{"caller", "pick"} {
+	for _, name := range []string{"caller", "pick", "door"} {
 		waitReady(t, "natives", "deployment/"+name)
 	}
 	for target, ok := range map[string]func(outcome) bool{
@@ -94,6 +122,7 @@ func TestNativeSidecar(t *testing.T) {
 			return want(o, err, ok(o), "what the mesh declares")
 		})
 	}
+	t.Run("gateway", testNativeGateway)
 	calls := steadyCalls{
 		"natives", "caller", []string{"http://pick.natives.svc.cluster.local:8080/"}, []string{"pick"},
 	}
@@ -116,5 +145,26 @@ func TestNativeSidecar(t *testing.T) {
 			})
 			before = class
 		}
+	})
+}
+
+// testNativeGateway calls a service through a gateway of App Mesh, which rewrites the path and writes an access log.
+func testNativeGateway(t *testing.T) {
+	ip := run(t, "-n", "natives", "get", "pods", "-l", "app=door", "-o", "jsonpath={.items[0].status.podIP}")
+	for path, status := range map[string]string{"door/x": "200", "elsewhere": "404"} {
+		eventually(t, 20*time.Second, "a client without a sidecar calls "+path, func() error {
+			out, err := onNode(t.Context(), "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", hostPort(ip, 8088)+path)
+			if err == nil && out != status {
+				err = errors.New(out)
+			}
+			return err
+		})
+	}
+	eventually(t, 20*time.Second, "the gateway logs the request", func() error {
+		log := run(t, "-n", "natives", "logs", "deployment/door", "-c", "envoy")
+		if !hasLine(log, "GET pick.natives.svc.cluster.local /x 200") {
+			return errors.New(strings.TrimSpace(log))
+		}
+		return nil
 	})
 }

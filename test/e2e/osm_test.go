@@ -130,6 +130,19 @@ func TestTrafficTargets(t *testing.T) {
 		})
 	})
 	testOSMPolicies(t, hostPort(ip, 9080))
+	for _, name := range []string{"bookstore", "bookbuyer"} {
+		run(t, "-n", "bookshop", "patch", "deployment", name, "-p",
+			`{"spec":{"template":{"metadata":{"annotations":{"anymesh.dev/sidecarClass":"native"}}}}}`)
+		run(t, "-n", "bookshop", "rollout", "status", "deployment", name, "--timeout=120s")
+	}
+	newest := run(t, "-n", "bookshop", "get", "pods", "-l", "app=bookstore", "--sort-by=.metadata.creationTimestamp",
+		"-o", "jsonpath={.items[-1:].status.podIP}")
+	t.Run("native", func(t *testing.T) {
+		expect("bookbuyer", booksURL, 200)
+		expect("bookthief", booksURL, 403)
+		expect("bookbuyer", "http://bookstore.bookshop/healthz", 403)
+		testOSMPolicies(t, hostPort(newest, 9080))
+	})
 	permissive("true")
 	expect("bookthief", booksURL, 200)
 	deletedMeshConfig(t, expect)

@@ -42,8 +42,9 @@ var interfaces = map[string]*regexp.Regexp{
 	"internal/dialect/ingress/doc.go":               gatewayValue,
 	"internal/cli/install/render.go":                gatewayValue,
 	"internal/dialect/osm/mesh":                     meshConfigKeys,
-	"internal/dialect/appmesh/podoptions.go":        regexp.MustCompile(`^"envoy"$`),          // the container of a gateway's pod
-	"internal/proxy/config/spec.go":                 regexp.MustCompile(`^"L7mpController"$`), // the cluster of the API
+	"internal/proxy/accesslog/format.go":            regexp.MustCompile(`(?i)x-envoy-original-path`), // the header that formats name
+	"internal/dialect/appmesh/podoptions.go":        regexp.MustCompile(`^"envoy"$`),                 // the container of a gateway's pod
+	"internal/proxy/config/spec.go":                 regexp.MustCompile(`^"L7mpController"$`),        // the cluster of the API
 	"internal/dialect/osm/upstreamsetting.go":       regexp.MustCompile(`^"spec.httpRoutes`),
 	"internal/dialect/appmesh/variables.go":         proxyVariables,
 	"internal/dialect/appmesh/proxysettings.go":     proxyVariables,

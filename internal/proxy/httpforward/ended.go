@@ -1,8 +1,12 @@
 package httpforward
 
 import (
+	"context"
+	"errors"
+	"os"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/http1"
 )
 
@@ -20,6 +24,24 @@ const (
 	flagClient     = "DC"
 	flagRetries    = ",URX"
 )
+
+// errClient is the error of a client that is gone.
+var errClient = errors.New("the client is gone")
+
+func statusOf(err error) int {
+	refused, invalid := (*badBody)(nil), (*http1.Error)(nil)
+	switch {
+	case errors.As(err, &refused):
+		return 400
+	case errors.Is(err, cluster.ErrNoEndpoint):
+		return 503
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errAttempt):
+		return 504
+	case errors.As(err, &invalid):
+		return 502
+	}
+	return 503 // no connection, or no response
+}
 
 // flagOf returns the flag of an error of the last attempt.
 func (a *attempt) flagOf(err error) string {

@@ -1,10 +1,8 @@
 package httpforward
 
 import (
-	"context"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
@@ -121,24 +119,6 @@ func (c *conn) forward(
 			return false
 		}
 	}
-}
-
-// errClient is the error of a client that is gone.
-var errClient = errors.New("the client is gone")
-
-func statusOf(err error) int {
-	refused, invalid := (*badBody)(nil), (*http1.Error)(nil)
-	switch {
-	case errors.As(err, &refused):
-		return 400
-	case errors.Is(err, cluster.ErrNoEndpoint):
-		return 503
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errAttempt):
-		return 504
-	case errors.As(err, &invalid):
-		return 502
-	}
-	return 503 // no connection, or no response
 }
 
 // try makes one attempt. The output of the connection is the head, and the body if the request is whole.
