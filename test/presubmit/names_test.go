@@ -39,8 +39,7 @@ var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions|t
 
 // interfaces are names of drivers and dialects that are a part of another API, or chart values of others, by file.
 var interfaces = map[string]*regexp.Regexp{
-	"internal/dialect/ingress/doc.go":               gatewayValue,
-	"internal/cli/install/render.go":                gatewayValue,
+	"internal/dialect/ingress/doc.go": gatewayValue, "internal/cli/install/render.go": gatewayValue,
 	"internal/dialect/osm/mesh":                     meshConfigKeys,
 	"internal/proxy/accesslog/format.go":            regexp.MustCompile(`(?i)x-envoy-original-path`), // the header that formats name
 	"internal/dialect/appmesh/podoptions.go":        regexp.MustCompile(`^"envoy"$`),                 // the container of a gateway's pod
