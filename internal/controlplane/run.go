@@ -95,7 +95,8 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{
 		Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{},
-		podWatchTimeout: defaultPodWatchTimeout, shutdown: make(chan struct{}), clientLog: slog.New(ThrottleErrors(config.Log.Handler())),
+		podWatchTimeout: defaultPodWatchTimeout, shutdown: make(chan struct{}),
+		clientLog: slog.New(ThrottleErrors(config.Log.Handler())),
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -24,9 +24,9 @@ import (
 	"anymesh.dev/anymesh/internal/serverlimit"
 )
 
-// serve runs an HTTP server until the context ends, then shuts it down gracefully. When the shutdown of the control plane
-// begins, clients with open connections are asked to open new ones: the requests that they send then reach a replica
-// that stays. Those that still connect to this one get answers.
+// serve runs an HTTP server until the context ends, then shuts it down gracefully. When the shutdown of the control
+// plane begins, clients with open connections are asked to open new ones: the requests that they send then reach a
+// replica that stays. Those that still connect to this one get answers.
 func (cp *controlPlane) serve(
 	ctx context.Context, what, address string, limit *connlimit.Limiter, handler http.Handler, config *tls.Config,
 ) error {

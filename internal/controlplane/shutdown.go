@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// delayShutdown returns a context that ends Config.ShutdownDelay after ctx. In this time the control plane is not ready,
-// the leader releases its Lease, sidecars go to other replicas, and API servers get answers on new connections.
+// delayShutdown returns a context that ends Config.ShutdownDelay after ctx. In this time the control plane is not
+// ready, the leader releases its Lease, sidecars go to other replicas, and API servers get answers on new connections.
 func (cp *controlPlane) delayShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	delayed, stop := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {

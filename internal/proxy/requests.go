@@ -103,7 +103,8 @@ func (l *listener) requestEnded(r *httpforward.Request) {
 			Client: clientOf(r.Metadata), Method: r.Method, Host: r.Host, Path: r.Target, Status: r.Status,
 			Cluster: r.Cluster, Endpoint: r.Endpoint, Retries: r.Retries, Received: r.Received, Sent: r.Sent,
 			Seconds: r.Took.Seconds(), Trace: r.Trace,
-			Address: r.Address, Version: r.Version, Flags: r.Flags, Metadata: r.Metadata, Request: r.SentField, Response: r.ReplyField,
+			Address: r.Address, Version: r.Version, Flags: r.Flags, Metadata: r.Metadata,
+			Request: r.SentField, Response: r.ReplyField,
 		})
 	}
 	if track := l.track.Load(); track > 0 {

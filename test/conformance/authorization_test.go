@@ -175,7 +175,7 @@ func authorizationWays(client, kind string, rules [2]string, permissive bool) st
 // TestAuthorization checks that the sidecars and the interpreter allow and route what SMI defines, for the product of
 // identities, protocols, routes, methods, TrafficSplits and permissive mode.
 func TestAuthorization(t *testing.T) {
-	all := append(envoys(t)[:1], sidecarOf(t, native.Name), sidecarOf(t, grpc.Name))
+	all := []Sidecar{envoys(t)[0], sidecarOf(t, native.Name), sidecarOf(t, grpc.Name)}
 	for _, permissive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("permissive=%v", permissive), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "authorization.txtar")

@@ -38,7 +38,8 @@ func (b brokenDriver) RenderDestination(reach model.ResolvedDestination) []sidec
 	if h := before.HealthCheck; h != nil && b.feature == model.Feature("healthCheck."+string(h.Protocol)) {
 		reach.Destination.HealthCheck = nil
 	}
-	if b.feature == model.DestinationFeature(before.Protocol) || b.feature == model.DiscoveryFeature(before.Discovery.Kind) {
+	if b.feature == model.DestinationFeature(before.Protocol) ||
+		b.feature == model.DiscoveryFeature(before.Discovery.Kind) {
 		reach.Endpoints = nil // as in without
 	}
 	return b.Renderer.RenderDestination(reach)
@@ -50,9 +51,9 @@ func ObserveBroken(ctx context.Context, c *Case, workload, name string, f model.
 	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+name, envBroken+"="+string(f))
 }
 
-// RunBroken breaks each feature that a driver declares, one after another, and checks that its real sidecar then fails a
-// case that is about the feature, except for some. It returns the features that no request of a case shows: these need
-// another test.
+// RunBroken breaks each feature that a driver declares, one after another, and checks that its real sidecar then fails
+// a case that is about the feature, except for some. It returns the features that no request of a case shows: these
+// need another test.
 func RunBroken(t *testing.T, s Sidecar, except ...model.Feature) (unseen []model.Feature) {
 	t.Helper()
 	if os.Geteuid() != 0 {

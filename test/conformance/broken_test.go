@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// alike are features without which requests of the cases end alike. Our proxy closes a connection whose endpoint refuses
-// it, whether or not it knew before.
+// alike are features without which requests of the cases end alike. Our proxy closes a connection whose endpoint
+// refuses it, whether or not it knew before.
 var alike = map[string][]model.Feature{native.Name: {"healthCheck.tcp"}}
 
 // TestBrokenDrivers breaks each feature of each driver, and checks that its real sidecar then fails. The features that

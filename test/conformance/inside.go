@@ -27,8 +27,8 @@ const (
 	envMetrics  = "ANYMESH_CONFORMANCE_METRICS"
 )
 
-// Observe sends the requests of a workload through a real sidecar, by its name, in new namespaces and returns the differences. It
-// starts the current program again, so its main function must first call Inside. It requires root.
+// Observe sends the requests of a workload through a real sidecar, by its name, in new namespaces and returns the
+// differences. It starts the current program again, so its main function must first call Inside. It requires root.
 func Observe(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
 	out, err := runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar)
 	if err != nil {

@@ -59,7 +59,8 @@ func report(t *testing.T, s Sidecar, observe func() ([]string, error)) {
 	}
 }
 
-// lines returns the requests of a workload that the sidecar decides: those of the file, and those derived from its view.
+// lines returns the requests of a workload that the sidecar decides: those of the file, and those derived from its
+// view.
 func (s Sidecar) lines(c *Case, view *model.View, workload string) []Line {
 	own := slices.DeleteFunc(slices.Clone(c.Lines), func(l Line) bool {
 		return l.Workload != workload || l.Except == s.Name

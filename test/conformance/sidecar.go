@@ -51,7 +51,8 @@ func (s Sidecar) proxyless() bool { return s.Program == "" }
 func (s Sidecar) Runs(view *model.View) bool {
 	supports := s.Driver.Supports()
 	for _, n := range view.Needs() {
-		if !supports[n.Feature] && !(s.proxyless() && beyondCalls[n.Feature]) {
+		unseen := s.proxyless() && beyondCalls[n.Feature]
+		if !supports[n.Feature] && !unseen {
 			return false
 		}
 	}

@@ -41,7 +41,8 @@ func sidecars() []Sidecar {
 		if current, err = filepath.Abs(current); err != nil {
 			panic(err)
 		}
-		all = append(all, ofEnvoy(envoy.Name, current), ofEnvoy(oldestEnvoy, filepath.Join(filepath.Dir(current), oldestEnvoy)))
+		oldest := filepath.Join(filepath.Dir(current), oldestEnvoy)
+		all = append(all, ofEnvoy(envoy.Name, current), ofEnvoy(oldestEnvoy, oldest))
 	}
 	return all
 }

@@ -173,7 +173,7 @@ func deletedMeshConfig(t *testing.T, expect func(client, target string, status i
 		eventually(t, 30*time.Second, "the copy has "+want, func() error {
 			got, err := kubectl(t.Context(), "-n", "anymesh-system", "get", "meshconfig", "osm-mesh-config-last", "-o", lasts)
 			if err != nil || got != want {
-				return fmt.Errorf("%s, %v", got, err)
+				return fmt.Errorf("%s, %w", got, err)
 			}
 			return nil
 		})

@@ -57,8 +57,8 @@ type ListenerSpec struct {
 	// is removed. By default, requests with dot segments in the path are refused.
 	Canonical bool `json:"canonical,omitempty"`
 	// Forwarded makes the listener append the address of the client to X-Forwarded-For, and set X-Forwarded-Proto:
-	// "append" replaces the scheme that the client sends, "trust" keeps it, for listeners behind another proxy. Default: both
-	// fields are forwarded as they are.
+	// "append" replaces the scheme that the client sends, "trust" keeps it, for listeners behind another proxy. Default:
+	// both fields are forwarded as they are.
 	Forwarded string `json:"forwarded,omitempty"`
 	// SNI makes a TCP listener read the server name that the client of TLS asks for, into /TLS/sni of the metadata. TLS is
 	// forwarded. Clients have a second to send it.
@@ -96,8 +96,9 @@ type ListenerTLS struct {
 	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the
 	// end stands for any rest. Default: any certificate of the CA.
 	Peers []string `json:"peers,omitempty"`
-	// Permissive makes the listener accept connections without TLS, too. It, and one with exceptions for such, waits up to a second for the first byte of a
-	// TCP client, which may want the server to send first, and five for one of HTTP. It needs Linux.
+	// Permissive makes the listener accept connections without TLS, too. It, and one with exceptions for such, waits up
+	// to a second for the first byte of a TCP client, which may want the server to send first, and five for one of HTTP.
+	// It needs Linux.
 	Permissive bool `json:"permissive,omitempty"`
 	// ALPN are the protocols that are offered. Default: h2 and http/1.1 for HTTP and WebSocket.
 	ALPN []string `json:"alpn,omitempty"`

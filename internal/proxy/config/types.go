@@ -35,8 +35,8 @@ type Admin struct {
 	AccessLogPath string `json:"access_log_path,omitempty"`
 	// AccessLogFormat is text or json. Default: text.
 	AccessLogFormat string `json:"access_log_format,omitempty"`
-	// AccessLogText is a format of lines with operators of the form %NAME%, %NAME(argument)% or %NAME(argument):length%, as
-	// those of Envoy. "%%" is a percent sign. Nothing is appended, also no end of line.
+	// AccessLogText is a format of lines with operators of the form %NAME%, %NAME(argument)% or %NAME(argument):length%,
+	// as those of Envoy. "%%" is a percent sign. Nothing is appended, also no end of line.
 	AccessLogText string `json:"access_log_text,omitempty"`
 	// AccessLogFields make each line a JSON object.
 	AccessLogFields []LogField `json:"access_log_fields,omitempty"`

@@ -20,8 +20,8 @@ type info struct {
 	retries           atomic.Int32
 	received, sent    atomic.Int64 // bytes of bodies
 
-	// What only Ended gets: the address of the endpoint, why there is no response of an endpoint, whether the request has a
-	// head for the endpoint, and the head of the response.
+	// What only Ended gets: the address of the endpoint, why there is no response of an endpoint, whether the request has
+	// a head for the endpoint, and the head of the response.
 	address, flags string
 	written        bool
 	reply          []byte
@@ -75,8 +75,8 @@ type Request struct {
 	Address, Version string
 	// Flags tell why there is no response of an endpoint, with the names of Envoy's response flags.
 	Flags string
-	// SentField returns a field, or a pseudo-header, of the request for the endpoint; that of the client if none was asked.
-	// ReplyField returns a field of the endpoint's response.
+	// SentField returns a field, or a pseudo-header, of the request for the endpoint; that of the client if none was
+	// asked. ReplyField returns a field of the endpoint's response.
 	SentField, ReplyField func(name string) (string, bool)
 	// Interrupt ends the request with its connection.
 	Interrupt func()
