@@ -172,10 +172,10 @@ func deletedMeshConfig(t *testing.T, expect func(client, target string, status i
 		t.Helper()
 		eventually(t, 30*time.Second, "the copy has "+want, func() error {
 			got, err := kubectl(t.Context(), "-n", "anymesh-system", "get", "meshconfig", "osm-mesh-config-last", "-o", lasts)
-			if err != nil || got != want {
-				return fmt.Errorf("%s, %w", got, err)
+			if err == nil && got != want {
+				return fmt.Errorf("it has %s", got)
 			}
-			return nil
+			return err
 		})
 	}
 	last("trueTrue")
