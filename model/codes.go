@@ -89,8 +89,8 @@ var Codes = []CodeInfo{
 		"Change the selectors of the gateways so that they do not overlap.",
 	},
 	{
-		CodeNoProxy, Warning, "A pod of a gateway has no proxy.",
-		"Name a container of the pod as the message says, enable injection in its namespace, and create the pod again.",
+		CodeNoProxy, Warning, "A pod of a gateway or workload has no proxy.",
+		"Name a container of a gateway's pod as the message says, enable injection in its namespace, and create the pod again.",
 	},
 	{
 		CodeBypass, Warning, "A pod bypasses its sidecar, though injection is enabled in its namespace.",

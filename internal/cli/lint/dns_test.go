@@ -16,7 +16,12 @@ import (
 const clientOfTwo = `
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: {}}}
 ---
-{apiVersion: v1, kind: Namespace, metadata: {name: demo, annotations: {%[2]s}}}
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: demo
+  labels: {appmesh.k8s.aws/sidecarInjectorWebhook: enabled}
+  annotations: {%[2]s}
 ---
 %[1]s
 ---

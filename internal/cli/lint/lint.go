@@ -125,6 +125,7 @@ func (r *run) translate(dialects []dialect.Dialect, o Options) {
 		r.findings = slices.Concat(perNamespace(noMesh), r.findings)
 	}
 	r.findings = append(r.findings, podFindings(dialects, r.set)...)
+	r.findings = append(r.findings, withoutSidecar(dialects, r.set, r.findings)...)
 }
 
 // report returns the findings of all steps. What an early step finds, a later one does not repeat.

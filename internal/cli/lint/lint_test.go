@@ -145,7 +145,10 @@ spec: {namespaceSelector: {}}
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: a, annotations: {anymesh.dev/sidecarClass: %q}}
+metadata:
+  name: a
+  labels: {appmesh.k8s.aws/sidecarInjectorWebhook: enabled}
+  annotations: {anymesh.dev/sidecarClass: %q}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
