@@ -86,9 +86,9 @@ type backendRule struct {
 }
 
 func (r *backendRule) evaluate(b Backend, _ []model.ObjectRef) {
-	port, fault := r.find(b)
+	port, code, fault := r.find(b)
 	if fault != "" {
-		r.targets.Emit(b, resolvedBackend{fault: fault, code: model.CodeReferenceNotFound})
+		r.targets.Emit(b, resolvedBackend{fault: fault, code: code})
 		return
 	}
 	d := model.Destination{
@@ -112,21 +112,26 @@ func (r *backendRule) evaluate(b Backend, _ []model.ObjectRef) {
 	r.targets.Emit(b, resolvedBackend{destination: d.Name, ready: ready, noSendTimeout: noSendTimeout})
 }
 
-// find returns the port of the Service.
-func (r *backendRule) find(b Backend) (corev1.ServicePort, string) {
+// find returns the port of the Service, or why there is none. Those of type ExternalName are not served: who can write
+// one in a namespace could reach any name from the network of the gateway.
+func (r *backendRule) find(b Backend) (port corev1.ServicePort, code model.Code, fault string) {
 	service, known := r.services.ReadFirst(b.Service)
 	if !known {
-		return corev1.ServicePort{}, fmt.Sprintf("Service %s does not exist", b.Service)
+		return port, model.CodeReferenceNotFound, fmt.Sprintf("Service %s does not exist", b.Service)
+	}
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return port, model.CodeFieldNotImplemented,
+			fmt.Sprintf("Service %s is of type ExternalName, which a gateway does not serve", b.Service)
 	}
 	for _, p := range service.Spec.Ports {
 		if b.Name != "" && p.Name == b.Name || b.Name == "" && p.Port == b.Number {
-			return p, ""
+			return p, "", ""
 		}
 	}
 	if b.Name != "" {
-		return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port with the name %s", b.Service, b.Name)
+		return port, model.CodeReferenceNotFound, fmt.Sprintf("Service %s has no port with the name %s", b.Service, b.Name)
 	}
-	return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port %d", b.Service, b.Number)
+	return port, model.CodeReferenceNotFound, fmt.Sprintf("Service %s has no port %d", b.Service, b.Number)
 }
 
 // protocolOf returns the protocol of a port by its application protocol.
