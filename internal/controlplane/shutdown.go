@@ -50,6 +50,9 @@ func newSuccessive(ctx context.Context, l net.Listener) *successive {
 	go func() {
 		for {
 			conn, err := l.Accept()
+			if err != nil && ctx.Err() != nil {
+				return // the listener is closed, and servers end by themselves
+			}
 			select {
 			case s.accepted <- accepted{conn, err}:
 			case <-ctx.Done():

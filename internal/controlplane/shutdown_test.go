@@ -12,7 +12,7 @@ import (
 // that stay. It answers those that still connect to it.
 func TestReplicaServesWebhooksDuringShutdown(t *testing.T) {
 	t.Parallel()
-	r, _, _, address := startWebhooksWith(t, func(cp *controlPlane) { cp.ShutdownDelay = 5 * time.Second })
+	r, _, _, address := startWebhooksWith(t, func(cp *controlPlane) { cp.ShutdownDelay = 20 * time.Second })
 	server := reviewer(t, "127.0.0.9")
 	create := func() {
 		t.Helper()

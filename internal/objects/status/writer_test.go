@@ -179,7 +179,7 @@ anymesh_status_writes_total{result="conflict"} 1
 anymesh_status_writes_total{result="failed"} 2
 anymesh_status_writes_total{result="gone"} 0
 anymesh_status_writes_total{result="written"} 4
-# HELP anymesh_workqueue_retries_total Reconciliations that failed and are retried, by queue: status, finalizers, routes.
+# HELP anymesh_workqueue_retries_total Reconciliations that failed and are retried, by queue: status, finalizers, kept, routes.
 # TYPE anymesh_workqueue_retries_total counter
 anymesh_workqueue_retries_total{queue="status"} 3
 `), "anymesh_status_writes_total", "anymesh_workqueue_retries_total"); err != nil {

@@ -160,10 +160,10 @@ func TestBackoffGrows(t *testing.T) {
 			t.Error("OnFailure is not called after a success")
 		}
 		if err := testutil.GatherAndCompare(metrics, strings.NewReader(`
-# HELP anymesh_workqueue_retries_total Reconciliations that failed and are retried, by queue: status, finalizers, routes.
+# HELP anymesh_workqueue_retries_total Reconciliations that failed and are retried, by queue: status, finalizers, kept, routes.
 # TYPE anymesh_workqueue_retries_total counter
 anymesh_workqueue_retries_total{queue="q"} 10
-# HELP anymesh_workqueue_depth Objects in the queue, by queue: status, finalizers, routes.
+# HELP anymesh_workqueue_depth Objects in the queue, by queue: status, finalizers, kept, routes.
 # TYPE anymesh_workqueue_depth gauge
 anymesh_workqueue_depth{queue="q"} 0
 `)); err != nil {
