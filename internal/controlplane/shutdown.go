@@ -67,32 +67,34 @@ func newSuccessive(ctx context.Context, l net.Listener) *successive {
 }
 
 // next returns the listener of the next server.
-func (s *successive) next() net.Listener { return &turn{successive: s, closed: make(chan struct{})} }
+func (s *successive) next() net.Listener {
+	return &serverListener{successive: s, closed: make(chan struct{})}
+}
 
-// turn is the listener of one server.
-type turn struct {
+// serverListener is the listener of one server.
+type serverListener struct {
 	*successive
 	closed chan struct{}
 	close  sync.Once
 }
 
 // Accept implements net.Listener.
-func (t *turn) Accept() (net.Conn, error) {
+func (l *serverListener) Accept() (net.Conn, error) {
 	select {
-	case <-t.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	default:
 	}
 	select {
-	case a := <-t.accepted:
+	case a := <-l.accepted:
 		return a.conn, a.err
-	case <-t.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close implements net.Listener. The next server gets the connections that are not accepted yet.
-func (t *turn) Close() error {
-	t.close.Do(func() { close(t.closed) })
+func (l *serverListener) Close() error {
+	l.close.Do(func() { close(l.closed) })
 	return nil
 }

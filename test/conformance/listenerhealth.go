@@ -57,7 +57,7 @@ func (p *pod) observeHealth(ctx context.Context, l Line) []string {
 				l.Want[target] == fails && healthy == 0 && failures >= enoughFailures && c["health_check.success"] == 0 {
 				return nil
 			}
-			err = fmt.Errorf("Envoy: the metrics of the health check are %v, want that it %s", c, l.Want[target])
+			err = fmt.Errorf("the metrics of the health check are %v, want that it %s", c, l.Want[target])
 		}
 		if !wait(ctx, healthPoll) {
 			return []string{err.Error()}

@@ -77,7 +77,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 	case l.Derived:
 		return nil
 	case !l.unreachable(d) && len(at) < p.addressCount(d):
-		return []string{fmt.Sprintf("Envoy: %d requests reach %v, want all %d addresses", times, at, p.addressCount(d))}
+		return []string{fmt.Sprintf("%d requests reach %v, want all %d addresses", times, at, p.addressCount(d))}
 	case len(d.Targets) < 2:
 		return nil
 	}
@@ -193,7 +193,7 @@ func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
 	var differences []string
 	differ := func(what, have, want string) {
 		if have != want {
-			differences = append(differences, fmt.Sprintf("Envoy: %s is %q, want %q", what, have, want))
+			differences = append(differences, fmt.Sprintf("%s is %q, want %q", what, have, want))
 		}
 	}
 	if l.refusedByLibrary(seen) && l.expectedResult(d) == refused {
@@ -208,7 +208,7 @@ func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
 	end := predict(d, l)
 	differ("the response", seen.Status, end.status)
 	if seen.Duration < end.after-timerTolerance {
-		differences = append(differences, fmt.Sprintf("Envoy: duration %s, want at least %s", seen.Duration, end.after))
+		differences = append(differences, fmt.Sprintf("the duration is %s, want at least %s", seen.Duration, end.after))
 	}
 	if !l.Request.Protocol.Requests() {
 		switch d.Outcome {
@@ -237,7 +237,7 @@ func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
 		if !slices.ContainsFunc(d.Targets, func(t model.WeightedDestination) bool {
 			return t.Destination == seen.Server
 		}) {
-			differences = append(differences, fmt.Sprintf("Envoy: destination %s, want %s", seen.Server, outcome(d)))
+			differences = append(differences, fmt.Sprintf("the destination is %s, want %s", seen.Server, outcome(d)))
 		}
 	}
 	return differences
