@@ -1,4 +1,8 @@
-package discovery
+// Package deltaclient follows one type of resources in a pod.
+//
+// In: a delta xDS stream, which the agent of the pod relays. Out: the changes, for a function that takes them, and an
+// answer to each response: resources that the function refuses are rejected.
+package deltaclient
 
 import (
 	"context"
@@ -16,9 +20,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-
-	"anymesh.dev/anymesh/internal/proxy"
-	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
 // The pause before a stream is opened again, which doubles up to the greatest.
@@ -27,54 +28,46 @@ const (
 	greatestPause = 5 * time.Second
 )
 
-// drainTime is how long sessions and requests may go on after the context of Run has ended.
-const drainTime = 10 * time.Second
-
-// Options are the settings of a proxy.
-type Options struct {
-	// Socket is the Unix domain socket on which the agent relays the configuration, and Node the xDS node ID.
-	Socket, Node string
-	// Admin is the Unix domain socket for DrainPath; empty for none.
-	Admin string
+// Change is a new body of a resource, or nil for one that is removed.
+type Change struct {
+	Name string
+	Body []byte
 }
 
-// Run runs a proxy until the context ends, with the configuration that the agent relays. Then sessions and requests may
-// go on for 10 seconds.
-func Run(ctx context.Context, o Options, log *slog.Logger) error {
+// Take takes the changes of a response, and returns the errors of those that it refuses, by name.
+type Take func([]Change) map[string]error
+
+// Options are what a client follows.
+type Options struct {
+	// Socket is the Unix domain socket on which the agent relays the control plane, and Node the xDS node ID.
+	Socket, Node string
+	// Type is the xDS type of the resources. All of them are followed.
+	Type string
+}
+
+// Follow follows the resources until the context ends. It connects again when a stream ends. The error is about the
+// options.
+func Follow(ctx context.Context, o Options, take Take, log *slog.Logger) error {
 	conn, err := grpc.NewClient("unix:"+o.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 	if err != nil {
 		return fmt.Errorf("discovery on %s: %w", o.Socket, err)
 	}
-	ignoreReopen()
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	p := proxy.New(running, log)
 	c := &client{
-		parts: parts{proxy: p, applied: map[string]*config.Config{}, owners: map[object]string{}}, versions: map[string]string{},
-		api: discoveryv3.NewAggregatedDiscoveryServiceClient(conn), node: o.Node, log: log,
-	}
-	if o.Admin != "" {
-		if err := serveAdmin(running, o.Admin, p.Retire, log); err != nil {
-			return err
-		}
+		Options: o, api: discoveryv3.NewAggregatedDiscoveryServiceClient(conn), take: take, log: log,
+		versions: map[string]string{},
 	}
 	c.follow(ctx)
-	limit, cancel := context.WithTimeout(running, drainTime)
-	defer cancel()
-	p.Drain(limit)
-	stop()
-	p.Wait()
 	return conn.Close()
 }
 
 // client follows a stream.
 type client struct {
-	parts
+	Options
 	api  discoveryv3.AggregatedDiscoveryServiceClient
-	node string
+	take Take
 	log  *slog.Logger
-	// versions are those of the parts that the proxy has: after a new connection, the server sends changes only.
+	// versions are those of the resources that were taken: after a new connection, the server sends changes only.
 	versions map[string]string
 }
 
@@ -107,7 +100,7 @@ func (c *client) stream(ctx context.Context) (received bool, err error) {
 		return false, err
 	}
 	err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{Id: c.node}, TypeUrl: config.ResourceType, ResourceNamesSubscribe: []string{"*"},
+		Node: &corev3.Node{Id: c.Node}, TypeUrl: c.Type, ResourceNamesSubscribe: []string{"*"},
 		InitialResourceVersions: c.versions,
 	})
 	for err == nil {
@@ -116,9 +109,9 @@ func (c *client) stream(ctx context.Context) (received bool, err error) {
 			break
 		}
 		received = true
-		answer := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: config.ResourceType, ResponseNonce: response.GetNonce()}
-		if refused := c.take(response); refused != nil {
-			c.log.Error("the proxy refuses a part of the configuration", "error", refused)
+		answer := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: c.Type, ResponseNonce: response.GetNonce()}
+		if refused := c.respond(response); refused != nil {
+			c.log.Error("a part of the configuration is refused", "error", refused)
 			answer.ErrorDetail = &statuspb.Status{Code: int32(codes.InvalidArgument), Message: refused.Error()}
 		}
 		err = stream.Send(answer)
@@ -126,22 +119,16 @@ func (c *client) stream(ctx context.Context) (received bool, err error) {
 	return received, err
 }
 
-// take applies a response. The error has the reason of each part that is refused: the proxy keeps the one before.
-func (c *client) take(response *discoveryv3.DeltaDiscoveryResponse) error {
-	var changes []change
-	refused := map[string]error{}
+// respond takes the changes of a response. The error has the reason of each resource that is refused.
+func (c *client) respond(response *discoveryv3.DeltaDiscoveryResponse) error {
+	var changes []Change
 	for _, r := range response.GetResources() {
-		part, err := parse(r.GetResource().GetValue())
-		if err != nil {
-			refused[r.GetName()] = err
-			continue
-		}
-		changes = append(changes, change{r.GetName(), part})
+		changes = append(changes, Change{r.GetName(), append([]byte{}, r.GetResource().GetValue()...)})
 	}
 	for _, name := range response.GetRemovedResources() {
-		changes = append(changes, change{name: name})
+		changes = append(changes, Change{Name: name})
 	}
-	maps.Copy(refused, c.apply(changes))
+	refused := c.take(changes)
 	for _, r := range response.GetResources() {
 		if refused[r.GetName()] == nil {
 			c.versions[r.GetName()] = r.GetVersion()

@@ -1,0 +1,65 @@
+package discovery
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	"anymesh.dev/anymesh/internal/delivery/deltaclient"
+	"anymesh.dev/anymesh/internal/proxy"
+	"anymesh.dev/anymesh/internal/proxy/config"
+)
+
+// drainTime is how long sessions and requests may go on after the context of Run has ended.
+const drainTime = 10 * time.Second
+
+// Options are the settings of a proxy.
+type Options struct {
+	// Socket is the Unix domain socket on which the agent relays the configuration, and Node the xDS node ID.
+	Socket, Node string
+	// Admin is the Unix domain socket for DrainPath; empty for none.
+	Admin string
+}
+
+// Run runs a proxy until the context ends, with the configuration that the agent relays. Then sessions and requests may
+// go on for 10 seconds.
+func Run(ctx context.Context, o Options, log *slog.Logger) error {
+	ignoreReopen()
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	p := proxy.New(running, log)
+	if o.Admin != "" {
+		if err := serveAdmin(running, o.Admin, p.Retire, log); err != nil {
+			return err
+		}
+	}
+	all := parts{proxy: p, applied: map[string]*config.Config{}, owners: map[object]string{}}
+	err := deltaclient.Follow(ctx, deltaclient.Options{Socket: o.Socket, Node: o.Node, Type: config.ResourceType}, all.take, log)
+	limit, cancel := context.WithTimeout(running, drainTime)
+	defer cancel()
+	p.Drain(limit)
+	stop()
+	p.Wait()
+	return err
+}
+
+// take applies the changes of a response. The proxy keeps the part before one that is refused.
+func (p *parts) take(all []deltaclient.Change) map[string]error {
+	var changes []change
+	refused := map[string]error{}
+	for _, c := range all {
+		if c.Body == nil {
+			changes = append(changes, change{name: c.Name})
+			continue
+		}
+		part, err := parse(c.Body)
+		if err != nil {
+			refused[c.Name] = err
+			continue
+		}
+		changes = append(changes, change{c.Name, part})
+	}
+	maps.Copy(refused, p.apply(changes))
+	return refused
+}
