@@ -230,18 +230,6 @@ type RouterPort struct {
 	Origin   Origin   `json:"origin,omitzero"`
 }
 
-// Identity is the SPIFFE identity in a workload's certificate: spiffe://<trust domain>/ns/<namespace>/sa/<account>.
-type Identity struct {
-	TrustDomain string `json:"trustDomain"`
-	Namespace   string `json:"namespace"`
-	Account     string `json:"account"`
-}
-
-// String returns the SPIFFE ID.
-func (i Identity) String() string {
-	return "spiffe://" + i.TrustDomain + "/ns/" + i.Namespace + "/sa/" + i.Account
-}
-
 // Endpoint is one running instance of a workload, in any cluster.
 type Endpoint struct {
 	// Workload is the workload that it is an instance of.

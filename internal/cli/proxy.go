@@ -17,7 +17,7 @@ import (
 
 func proxyCommand() *cobra.Command {
 	c := &cobra.Command{Use: "proxy", Short: "Inspect connected sidecars, or run the multi-protocol proxy"}
-	c.AddCommand(proxyStatusCommand(), proxyConfigCommand(), proxyRunCommand())
+	c.AddCommand(proxyStatusCommand(), proxyConfigCommand(), proxyRunCommand(), proxyPipyCommand())
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	_ "anymesh.dev/anymesh/internal/driver/grpc"   // registers itself
 	_ "anymesh.dev/anymesh/internal/driver/native" // registers itself
+	_ "anymesh.dev/anymesh/internal/driver/pipy"   // registers itself
 	"anymesh.dev/anymesh/sidecar"
 )
 

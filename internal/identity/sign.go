@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"anymesh.dev/anymesh/model"
 )
 
 // Issued is a signed certificate with the certificates to use and to verify it.
@@ -44,6 +46,9 @@ func (ca *CA) Sign(csrPEM []byte, claims Claims, ttl time.Duration) (*Issued, er
 			Scheme: "spiffe", Host: ca.trustDomain,
 			Path: "/ns/" + claims.Namespace + "/sa/" + claims.ServiceAccount,
 		}},
+		DNSNames: []string{model.Identity{
+			TrustDomain: ca.trustDomain, Namespace: claims.Namespace, Account: claims.ServiceAccount,
+		}.DNSName()},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, key, ttl)
 	if err != nil {

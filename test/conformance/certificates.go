@@ -149,6 +149,9 @@ func (c *certificates) issue(name string) (tls.Certificate, error) {
 			return tls.Certificate{}, err
 		}
 		template.URIs = []*url.URL{id}
+		if identity, known := model.ParseIdentity(name); known {
+			template.DNSNames = []string{identity.DNSName()}
+		}
 	} else {
 		by, template.DNSNames = filepath.Dir(name), contentOf(name).Names
 	}

@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
+	"anymesh.dev/anymesh/internal/driver/pipy"
+	"anymesh.dev/anymesh/internal/driver/pipy/repo"
 	proxy "anymesh.dev/anymesh/internal/proxy/discovery"
 )
 
@@ -28,6 +32,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asNative) != "" {
 		runNative()
 	}
+	if os.Getenv(asPipy) != "" {
+		runPipy()
+	}
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
 	}
@@ -36,7 +43,7 @@ func TestMain(m *testing.M) {
 
 // sidecars are the built-in drivers, with the programs that this machine has.
 func sidecars() []Sidecar {
-	all := []Sidecar{ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}}
+	all := []Sidecar{ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}, ofPipy()}
 	if current, err := FindEnvoy("../.."); err == nil {
 		if current, err = filepath.Abs(current); err != nil {
 			panic(err)
@@ -135,4 +142,37 @@ func TestEnvoy(t *testing.T) {
 
 func TestNative(t *testing.T) { Run(t, sidecarOf(t, native.Name)) }
 
+// TestPipy needs the program of pipy, which no package registry has: in the variable PIPY, or on the path.
+func TestPipy(t *testing.T) {
+	if _, err := exec.LookPath(pipyProgram()); err != nil {
+		t.Skipf("there is no program of pipy; set PIPY: %v", err)
+	}
+	Run(t, sidecarOf(t, pipy.Name))
+}
+
 func TestProxyless(t *testing.T) { Run(t, sidecarOf(t, grpc.Name)) }
+
+// asPipy is the environment variable that makes the tests run as "anymesh proxy pipy".
+const asPipy = "ANYMESH_CONFORMANCE_PIPY"
+
+func pipyProgram() string { return cmp.Or(os.Getenv("PIPY"), pipy.Name) }
+
+func ofPipy() Sidecar {
+	return Sidecar{Name: pipy.Name, Driver: pipy.Driver{}, Program: "/proc/self/exe", Env: []string{asPipy + "=1"}}
+}
+
+// runPipy runs "anymesh proxy pipy", and exits.
+func runPipy() {
+	var o repo.Options
+	flags := flag.NewFlagSet("proxy pipy", flag.ExitOnError)
+	flags.StringVar(&o.Socket, "discovery", "", "")
+	flags.StringVar(&o.Node, "node", "", "")
+	flags.String("program", "", "")
+	_ = flags.Parse(os.Args[3:])
+	o.Program = pipyProgram()
+	if err := repo.Run(context.Background(), o, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

@@ -1,0 +1,107 @@
+package pipy
+
+// ResourceType is the xDS type of parts of config.json. With one type, a change of listeners and clusters arrives at
+// once.
+const ResourceType = "type.googleapis.com/anymesh.pipy.Config"
+
+// Config is config.json, the input of the scripts, or a part of it: that of a workload, or that of a destination. The
+// keys are those of osm-edge's driver for pipy as far as they say the same.
+type Config struct {
+	// Version is a hash of the rest.
+	Version  string    `json:"Version,omitempty"`
+	Spec     *Spec     `json:"Spec,omitempty"`
+	Inbound  *Inbound  `json:"Inbound,omitempty"`
+	Outbound *Outbound `json:"Outbound,omitempty"`
+	// ClustersConfigs are the clusters of rules, by name.
+	ClustersConfigs map[string]Cluster `json:"ClustersConfigs,omitempty"`
+}
+
+// Spec has the settings of the mesh.
+type Spec struct {
+	Traffic Traffic `json:"Traffic"`
+}
+
+// Traffic has the rule for traffic to destinations that are not declared.
+type Traffic struct {
+	EnableEgress bool `json:"EnableEgress"`
+}
+
+// Inbound are the listeners for connections to the application, by port.
+type Inbound struct {
+	TrafficMatches map[string]Match `json:"TrafficMatches"`
+}
+
+// Outbound are the services that the application reaches, by port.
+type Outbound struct {
+	TrafficMatches map[string][]Match `json:"TrafficMatches"`
+}
+
+// Match is what the proxy does with the connections of a port.
+type Match struct {
+	Port int `json:"Port"`
+	// Protocol is tcp for streams, and http or grpc for requests.
+	Protocol string `json:"Protocol"`
+	// DestinationIPRanges restricts it to connections to some addresses.
+	DestinationIPRanges map[string]bool `json:"DestinationIPRanges,omitempty"`
+	// TLS is that of a listener. Closed is true for one that no connection may use.
+	TLS    *TLS `json:"TLS,omitempty"`
+	Closed bool `json:"Closed,omitempty"`
+	// HttpHostPort2Service are the names of the rules for host names, with and without port; "*" is for all others.
+	HttpHostPort2Service  map[string]string     `json:"HttpHostPort2Service,omitempty"`
+	HttpServiceRouteRules map[string]RouteRules `json:"HttpServiceRouteRules,omitempty"`
+	// Denies is true if requests without a rule get status 403 in place of 404.
+	Denies bool `json:"Denies,omitempty"`
+	// TargetClusters are the clusters of streams with their weights.
+	TargetClusters map[string]uint32 `json:"TargetClusters,omitempty"`
+}
+
+// RouteRules are rules of which the first that matches applies.
+type RouteRules struct {
+	RouteRules []RouteRule `json:"RouteRules"`
+}
+
+// RouteRule matches requests. Fields that are not set match everything.
+type RouteRule struct {
+	// Path is compared as Type says: Exact, Prefix, PathPrefix, Suffix or Regex.
+	Path    string        `json:"Path,omitempty"`
+	Type    string        `json:"Type,omitempty"`
+	Headers []HeaderMatch `json:"Headers,omitempty"`
+	Methods []string      `json:"Methods,omitempty"`
+	// AllowedServices are names in the certificate of the client, of which it must have one; "*" is any name.
+	AllowedServices []string `json:"AllowedServices,omitempty"`
+	// TargetClusters are the clusters with their weights. Without any, requests get status 404.
+	TargetClusters map[string]uint32 `json:"TargetClusters,omitempty"`
+}
+
+// HeaderMatch compares a header, whose name is in lower case.
+type HeaderMatch struct {
+	Name   string `json:"Name"`
+	Type   string `json:"Type"`
+	Value  string `json:"Value,omitempty"`
+	Invert bool   `json:"Invert,omitempty"`
+}
+
+// Cluster is where requests and streams go.
+type Cluster struct {
+	// Endpoints are addresses with port and their weights, which are used if Weighted is true.
+	Endpoints map[string]uint32 `json:"Endpoints"`
+	Weighted  bool              `json:"Weighted,omitempty"`
+	// Version is 2 for HTTP/2.
+	Version int  `json:"Version,omitempty"`
+	TLS     *TLS `json:"TLS,omitempty"`
+}
+
+// TLS is one side of connections with TLS.
+type TLS struct {
+	// Mode is Strict or Permissive, for servers.
+	Mode string `json:"Mode,omitempty"`
+	// Certificate and Key are files of the side; empty for none.
+	Certificate string `json:"Certificate,omitempty"`
+	Key         string `json:"Key,omitempty"`
+	// Trusted is the file with the authorities of the peer; empty if its certificate is not verified. Names are DNS names
+	// of which it must have one.
+	Trusted string   `json:"Trusted"`
+	Names   []string `json:"Names,omitempty"`
+	// ServerName is the SNI of a client.
+	ServerName string `json:"ServerName,omitempty"`
+}

@@ -1,0 +1,214 @@
+package pipy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Render returns the part of the configuration that is about the listeners and the services of a workload.
+func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	r := renderer{view: v, config: Config{
+		Spec:            &Spec{Traffic{EnableEgress: v.Mesh.Egress == model.EgressAllow}},
+		Inbound:         &Inbound{TrafficMatches: map[string]Match{}},
+		Outbound:        &Outbound{TrafficMatches: map[string][]Match{}},
+		ClustersConfigs: map[string]Cluster{},
+	}}
+	for _, in := range v.Inbound {
+		r.inbound(in.Listener)
+	}
+	for _, out := range v.Outbound {
+		r.outbound(out)
+	}
+	return []sidecar.Resource{encode("workload", r.config, v.Workload.Origin)}, model.SortFindings(r.findings)
+}
+
+type renderer struct {
+	view     *model.View
+	config   Config
+	findings []model.Finding
+}
+
+func encode(name string, c Config, origin model.Origin) sidecar.Resource {
+	body, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("pipy: %s does not encode: %v", name, err)) // all values of the model can be encoded as JSON
+	}
+	return sidecar.Resource{Type: ResourceType, Name: name, Body: body, Origins: []model.Origin{origin}}
+}
+
+// inbound renders a listener, with the application as its cluster.
+func (r *renderer) inbound(l model.Listener) {
+	if l.Port == 0 || !l.Protocol.Requests() && l.Protocol != model.TCP {
+		return // the features have findings
+	}
+	out := Match{Port: int(l.Port), Protocol: protocol(l.Protocol)}
+	secured, allowed := r.view.StreamListener(l)
+	local := fmt.Sprintf("inbound|%d|local", l.Port)
+	target := map[string]uint32{local: 1}
+	switch tls, serves := serverTLS(secured.TLS); {
+	case !serves || !allowed:
+		out.Closed = true
+	case l.Protocol == model.TCP:
+		out.TLS, out.TargetClusters = tls, target
+	default:
+		out.TLS = tls
+		out.HttpHostPort2Service = map[string]string{"*": local}
+		out.HttpServiceRouteRules = map[string]RouteRules{local: {r.allowed(l, target)}}
+		out.Denies = r.view.Workload.Authorize
+	}
+	port := strconv.Itoa(int(l.Port))
+	r.config.Inbound.TrafficMatches[port] = out
+	r.config.ClustersConfigs[local] = Cluster{
+		Endpoints: map[string]uint32{netip.AddrPortFrom(loopback(r.view.Mesh), l.Port).String(): 1}, Version: version(l.Protocol),
+	}
+}
+
+func protocol(p model.Protocol) string {
+	switch {
+	case p == model.GRPC:
+		return "grpc"
+	case p.Requests():
+		return "http"
+	}
+	return "tcp"
+}
+
+// version returns the version of HTTP of a protocol; 0 for HTTP/1.1 and streams.
+func version(p model.Protocol) int {
+	if p.Multiplexed() {
+		return 2
+	}
+	return 0
+}
+
+// loopback is the loopback address of the mesh's IP family.
+func loopback(mesh model.Mesh) netip.Addr {
+	if mesh.Family == model.IPv6Only {
+		return netip.IPv6Loopback()
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
+// outbound renders the services on a port: first those that some addresses identify.
+func (r *renderer) outbound(out model.Outbound) {
+	port := strconv.Itoa(int(out.Port))
+	requests := Match{
+		Port: int(out.Port), Protocol: "http", DestinationIPRanges: addresses(out.RequestAddresses()),
+		HttpHostPort2Service: map[string]string{}, HttpServiceRouteRules: map[string]RouteRules{},
+	}
+	var all []Match
+	for _, b := range out.Bindings {
+		if b.Protocol == model.TCP {
+			all = append(all, r.stream(out.Port, b))
+			continue
+		}
+		if !b.Protocol.Requests() {
+			continue // the feature has a finding
+		}
+		for _, h := range b.Hosts {
+			h = strings.ToLower(h)
+			requests.HttpHostPort2Service[h] = b.Service
+			if with := ":" + port; b.External {
+				requests.HttpHostPort2Service[h+":*"] = b.Service
+			} else {
+				requests.HttpHostPort2Service[h+with] = b.Service
+			}
+		}
+		requests.HttpServiceRouteRules[b.Service] = RouteRules{r.rules(b.Routes)}
+	}
+	if len(requests.HttpServiceRouteRules) > 0 {
+		all = append(all, requests)
+	}
+	slices.SortStableFunc(all, func(a, b Match) int {
+		return boolOrder(a.DestinationIPRanges == nil) - boolOrder(b.DestinationIPRanges == nil)
+	})
+	r.config.Outbound.TrafficMatches[port] = all
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// addresses returns a set of addresses; nil for none.
+func addresses(all []netip.Addr) map[string]bool {
+	if len(all) == 0 {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, a := range all {
+		out[a.String()] = true
+	}
+	return out
+}
+
+// stream renders a TCP service. It uses the first route only, because streams have no match criteria.
+func (r *renderer) stream(port uint16, b model.Binding) Match {
+	out := Match{Port: int(port), Protocol: "tcp"}
+	if b.MatchAddress {
+		out.DestinationIPRanges = addresses(slices.Concat(b.Addresses, b.Pods, b.OtherPods))
+	}
+	if len(b.Routes) > 0 {
+		out.TargetClusters = targets(b.Routes[0].Action)
+	}
+	out.Closed = out.TargetClusters == nil
+	return out
+}
+
+// targets returns the clusters of an action with their weights; nil for none.
+func targets(a model.Action) map[string]uint32 {
+	var out map[string]uint32
+	for _, d := range a.Destinations {
+		if d.Weight > 0 {
+			if out == nil {
+				out = map[string]uint32{}
+			}
+			out[d.Destination] = d.Weight
+		}
+	}
+	return out
+}
+
+// rules renders routes. One whose conditions the proxy cannot compare is left out, with a finding.
+func (r *renderer) rules(routes []model.Route) []RouteRule {
+	out := []RouteRule{}
+	for _, route := range routes {
+		rule, ok := ruleOf(route.Match)
+		if !ok {
+			r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeNotSupported,
+				fmt.Sprintf("the driver %s leaves out the route %s: its conditions are not supported", Name, route.Name)))
+			continue
+		}
+		rule.TargetClusters = targets(route.Action)
+		out = append(out, rule)
+	}
+	return out
+}
+
+// RenderDestination returns the cluster of a destination, with its endpoints.
+func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
+	d := &reach.Destination
+	out := Cluster{Endpoints: map[string]uint32{}, Version: version(d.Protocol), TLS: clientTLS(d.TLS)}
+	switch d.Discovery.Kind {
+	case model.DiscoverInstances:
+		for _, e := range reach.Endpoints {
+			for _, a := range e.Addresses[:min(1, len(e.Addresses))] {
+				weight := d.WeightAt(e)
+				out.Endpoints[netip.AddrPortFrom(a, d.PortAt(e)).String()] = weight
+				out.Weighted = out.Weighted || weight != 1
+			}
+		}
+	case model.DiscoverDNS:
+		out.Endpoints[fmt.Sprintf("%s:%d", d.Discovery.Hostname, d.Port)] = 1
+	}
+	return []sidecar.Resource{encode("cluster/"+d.Name, Config{ClustersConfigs: map[string]Cluster{d.Name: out}}, d.Origin)}
+}

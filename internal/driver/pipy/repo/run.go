@@ -1,0 +1,91 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"anymesh.dev/anymesh/internal/delivery/deltaclient"
+	"anymesh.dev/anymesh/internal/driver/pipy"
+)
+
+// Options are the settings of a sidecar.
+type Options struct {
+	// Socket is the Unix domain socket on which the agent relays the configuration, and Node the xDS node ID.
+	Socket, Node string
+	// Program is the name or path of pipy.
+	Program string
+}
+
+// drainTime is how long pipy may go on after the context of Run has ended.
+const drainTime = 10 * time.Second
+
+// Run runs pipy until the context ends or pipy does. It starts pipy when there is a configuration. The error is that of
+// pipy, or of the server.
+func Run(ctx context.Context, o Options, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := newCodebase()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("repo server: %w", err)
+	}
+	server := &http.Server{Handler: c.handler(), ReadHeaderTimeout: time.Second, MaxHeaderBytes: 8 << 10}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	failed := make(chan error, 2)
+	go func() { failed <- server.Serve(listener) }()
+	go func() {
+		failed <- deltaclient.Follow(ctx, deltaclient.Options{Socket: o.Socket, Node: o.Node, Type: pipy.ResourceType}, c.take, log)
+	}()
+	if err := c.wait(ctx); err != nil {
+		return nil //nolint:nilerr // it was asked to end before it began
+	}
+	cmd := exec.CommandContext(ctx, o.Program, "--no-status", "--no-metrics", "--no-graph", "--admin-port-off",
+		"http://"+listener.Addr().String()+root)
+	cmd.Env = append(os.Environ(), "ANYMESH_REPO="+listener.Addr().String())
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = drainTime
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("pipy: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-failed:
+		if ctx.Err() == nil {
+			cancel()
+			<-ended
+			return fmt.Errorf("repo server: %w", err)
+		}
+		<-ended
+		return nil
+	case err := <-ended:
+		if ctx.Err() != nil {
+			return nil
+		}
+		return errors.Join(errors.New("pipy ended"), err)
+	}
+}
+
+// wait waits until there is a configuration of the workload.
+func (c *codebase) wait(ctx context.Context) error {
+	for {
+		_, _, changed, ok := c.state()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// The sidecar: captured connections of the application leave through port 15001, those to it arrive on port 15000.
+((
+  files = pipy.solve('files.js'),
+  routes = pipy.solve('routes.js'),
+  config = JSON.decode(pipy.load('config.json')),
+  trusts = JSON.decode(pipy.load('trust.json')),
+  version = config.Version,
+
+  // outbound returns the entry of a port for an address.
+  outbound = (port, address) => config.Outbound.TrafficMatches[port]?.find?.(
+    m => !m.DestinationIPRanges || m.DestinationIPRanges[address]
+  ) || (config.Spec.Traffic.EnableEgress ? { Protocol: 'tcp', Original: true } : undefined),
+
+  host = address => address.indexOf(':') >= 0 ? '[' + address + ']' : address,
+  named = (names, certificate) => !names || names.some(name => certificate.subjectAltNames.indexOf(name) >= 0),
+
+) => trusts.reduce(
+  (p, trust) => p
+
+  .pipeline('accept ' + trust)
+  .acceptTLS({
+    certificate: () => files.pair(_match.TLS),
+    trusted: trust ? files.authorities(trust) : [],
+    alpn: ['h2', 'http/1.1'],
+    verify: (ok, certificate) => ok && named(_match.TLS.Names, certificate) && (_names = certificate.subjectAltNames, true),
+  }).to('inbound')
+
+  .pipeline('connect ' + trust)
+  .connectTLS({
+    certificate: () => files.pair(_cluster.TLS),
+    trusted: trust ? files.authorities(trust) : [],
+    sni: () => _cluster.TLS.ServerName,
+    verify: (ok, certificate) => ok && named(_cluster.TLS.Names, certificate),
+  }).to($=>$.connect(() => _endpoint))
+
+  .pipeline('connect h2 ' + trust)
+  .connectTLS({
+    certificate: () => files.pair(_cluster.TLS),
+    trusted: trust ? files.authorities(trust) : [],
+    sni: () => _cluster.TLS.ServerName,
+    alpn: 'h2',
+    verify: (ok, certificate) => ok && named(_cluster.TLS.Names, certificate),
+  }).to($=>$.connect(() => _endpoint)),
+
+  pipy({
+    _match: undefined, _names: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
+    _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '',
+  })
+
+  // The configuration of the pod: the answer comes when it changes.
+  .task('1s')
+  .onStart(() => new Message({ path: '/repo/config.json?after=' + version, headers: { host: 'repo' } }))
+  .muxHTTP(() => 'repo').to($=>$.connect(os.env.ANYMESH_REPO))
+  .handleMessage(m => m.head.status === 200 && (config = JSON.decode(m.body), version = config.Version))
+  .replaceMessage(() => new StreamEnd)
+
+  .listen('127.0.0.1:9901')
+  .demuxHTTP().to($=>$.replaceMessage(() => new Message('ready\n')))
+
+  .listen('0.0.0.0:15001', { transparent: true })
+  .onStart(() => (
+    _match = outbound(__inbound.destinationPort, __inbound.destinationAddress),
+    _original = host(__inbound.destinationAddress) + ':' + __inbound.destinationPort,
+    _names = [],
+    new Data
+  ))
+  .branch(
+    () => !_match, $=>$.replaceStreamStart(() => new StreamEnd),
+    () => _match.Protocol !== 'tcp', $=>$.link('requests'),
+    $=>$.link('stream')
+  )
+
+  .listen('0.0.0.0:15000', { transparent: true })
+  .onStart(() => (
+    _match = config.Inbound.TrafficMatches[__inbound.destinationPort],
+    _names = [],
+    new Data
+  ))
+  .branch(
+    () => !_match || _match.Closed, $=>$.replaceStreamStart(() => new StreamEnd),
+    () => !_match.TLS, $=>$.link('inbound'),
+    () => _match.TLS.Mode === 'Strict', $=>$.link(() => 'accept ' + _match.TLS.Trusted),
+    $=>$
+    .detectProtocol(name => _detected = name)
+    .branch(
+      () => _detected === 'TLS', $=>$.link(() => 'accept ' + _match.TLS.Trusted),
+      () => _detected !== undefined, $=>$.link('inbound')
+    )
+  )
+
+  .pipeline('inbound')
+  .branch(
+    () => _match.Protocol === 'tcp', $=>$.link('stream'),
+    $=>$.link('requests')
+  )
+
+  .pipeline('stream')
+  .onStart(() => (
+    (name) => (
+      _cluster = name && config.ClustersConfigs[name],
+      _endpoint = _match.Original ? _original : _cluster && routes.endpoint(name, _cluster),
+      new Data
+    )
+  )(_match.TargetClusters && routes.cluster(_match.TargetClusters)))
+  .link('connect')
+
+  .pipeline('connect')
+  .branch(
+    () => !_endpoint, $=>$.replaceStreamStart(() => new StreamEnd),
+    () => _cluster?.TLS && _cluster.Version === 2, $=>$.link(() => 'connect h2 ' + _cluster.TLS.Trusted),
+    () => _cluster?.TLS, $=>$.link(() => 'connect ' + _cluster.TLS.Trusted),
+    $=>$.connect(() => _endpoint)
+  )
+
+  .pipeline('requests')
+  .demuxHTTP().to($=>$
+    .handleMessageStart(m => (
+      _request = routes.request(m.head),
+      _rules = _request && routes.rules(_match, _request.host),
+      _rule = _rules && routes.rule(_rules, _request, _names),
+      _rule && _rule.TargetClusters ? (
+        (name) => (
+          _cluster = config.ClustersConfigs[name],
+          _endpoint = routes.endpoint(name, _cluster),
+          _key = name + ' ' + _endpoint,
+          _endpoint || (_status = 503)
+        )
+      )(routes.cluster(_rule.TargetClusters)) : _request && !_rules && config.Spec.Traffic.EnableEgress && _original ? (
+        _endpoint = _original, _key = 'original ' + _original
+      ) : (
+        _status = !_request ? 400 : _match.Denies ? 403 : 404
+      ),
+      _request && (m.head.path = _request.target, m.head.headers.host = _request.host)
+    ))
+    .branch(
+      () => _status, $=>$.replaceMessage(() => routes.response(_request, _status)),
+      () => _cluster?.Version === 2, $=>$.muxHTTP(() => _key, { version: 2 }).to($=>$.link('connect')),
+      $=>$.muxHTTP(() => _key, { maxQueue: 1 }).to($=>$.link('connect'))
+    )
+    .replaceMessageStart(m => (
+      // The proxy could not reach the server.
+      m.head.status === 502 && Object.keys(m.head.headers || {}).length === 0 ? (
+        routes.response(_request, 503)
+      ) : m
+    ))
+  )
+))()

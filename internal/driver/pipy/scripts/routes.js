@@ -1,0 +1,105 @@
+// Rules and clusters of the configuration: which rule a request matches, and where it goes.
+((
+  canonical = pipy.solve('path.js'),
+  // longest is the length of texts that regular expressions compare: their depth of recursion is the length of the text.
+  longest = 2000,
+  expressions = {},
+  expression = (text, flags) => expressions[text + flags] || (
+    expressions[text + flags] = new RegExp('^(?:' + text + ')$', flags)
+  ),
+  turns = {},
+
+  compare = (type, value, text) => (
+    type === 'Exact' ? text === value :
+    type === 'Prefix' ? text.startsWith(value) :
+    type === 'PathPrefix' ? text === value || text.startsWith(value + '/') :
+    type === 'Suffix' ? text.endsWith(value) :
+    type === 'Regex' ? text.length <= longest && expression(value, '').test(text) :
+    type === 'RegexIgnoreCase' ? text.length <= longest && expression(value, 'i').test(text) :
+    false
+  ),
+
+  // joined returns the value of a header. Several fields with one name are joined by commas.
+  joined = value => value === undefined || value === null ? undefined : typeof value === 'string' ? value : value.join(','),
+
+  field = (request, name) => (
+    name === 'host' || name === ':authority' ? (request.host ? request.host.toLowerCase() : undefined) :
+    name === ':method' ? request.method :
+    name === ':path' ? request.target :
+    joined(request.headers[name])
+  ),
+
+  header = (match, value) => (
+    match.Type === 'Present' ? value !== undefined :
+    value === undefined && !match.Invert ? false :
+    compare(match.Type, match.Value, value || '')
+  ),
+
+  // allowed reports whether a rule is for a client with some names. "*" is for each client with a name.
+  allowed = (rule, names) => !rule.AllowedServices || rule.AllowedServices.some(
+    name => name === '*' ? names.length > 0 : names.indexOf(name) >= 0
+  ),
+
+  matches = (rule, request, names) => (
+    allowed(rule, names) &&
+    (!rule.Type || compare(rule.Type, rule.Path, request.path)) &&
+    (!rule.Methods || rule.Methods.indexOf(request.method) >= 0) &&
+    (!rule.Headers || rule.Headers.every(h => header(h, field(request, h.Name)) !== !!h.Invert))
+  ),
+
+  // chosen returns one of the names by weight: the first whose part of the sum has the number.
+  chosen = (weights, names, number) => names.reduce(
+    (s, name) => s.name !== undefined ? s : (
+      number < s.sum + weights[name] ? { name } : { sum: s.sum + weights[name] }
+    ),
+    { sum: 0 }
+  ).name,
+  total = (weights, names) => names.reduce((sum, name) => sum + weights[name], 0),
+
+  isCall = request => joined(request?.headers['content-type'])?.startsWith?.('application/grpc'),
+  callStatus = { 400: '13', 403: '7', 404: '12', 503: '14' },
+
+  withoutDot = host => (
+    (at) => at < 0 ? (host.endsWith('.') ? host.substring(0, host.length - 1) : host) :
+      at !== host.lastIndexOf(':') || !host.substring(0, at).endsWith('.') ? host :
+      host.substring(0, at - 1) + host.substring(at)
+  )(host.indexOf(':')),
+) => ({
+  // request returns what rules match of the head of a message, in the canonical form; undefined if it has none.
+  request: head => (
+    (target) => target === null ? undefined : (
+      (at) => ({
+        target, path: at < 0 ? target : target.substring(0, at), method: head.method, headers: head.headers,
+        host: withoutDot(head.headers.host || ''),
+      })
+    )(target.indexOf('?'))
+  )(canonical(head.path)),
+
+  // rule returns the first rule for a request of a client with some names in its certificate.
+  rule: (rules, request, names) => rules.find(rule => matches(rule, request, names)),
+
+  // rules returns the rules of a port for a host name.
+  rules: (match, host) => (
+    (name) => match.HttpServiceRouteRules[
+      match.HttpHostPort2Service[name] || match.HttpHostPort2Service[name.split(':')[0] + ':*'] ||
+      match.HttpHostPort2Service['*']
+    ]?.RouteRules
+  )(host.toLowerCase()),
+
+  // cluster returns the name of one of the target clusters.
+  cluster: weights => (
+    (names) => names.length === 1 ? names[0] : chosen(weights, names, Math.random() * total(weights, names))
+  )(Object.keys(weights)),
+
+  // endpoint returns the address of one of the endpoints of a cluster, each in turn.
+  endpoint: (name, cluster) => (
+    (names, weights) => names.length === 0 ? undefined : cluster.Weighted ? (
+      chosen(weights, names, Math.random() * total(weights, names))
+    ) : names[(turns[name] = ((turns[name] || 0) + 1) % names.length)]
+  )(Object.keys(cluster.Endpoints), cluster.Endpoints),
+
+  // response is that of the proxy itself. Calls of gRPC get a status of theirs.
+  response: (request, status) => isCall(request) ? new Message(
+    { status: 200, headers: { 'content-type': 'application/grpc' } }, null, { headers: { 'grpc-status': callStatus[status] } }
+  ) : new Message({ status }),
+}))()
