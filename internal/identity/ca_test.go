@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +127,7 @@ func TestSignUsesOnlyPublicKeyOfRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := leafOf(t, issued)
-	if leaf.IsCA || len(leaf.DNSNames) != 0 || len(leaf.URIs) != 1 || leaf.Subject.CommonName != blue.Pod ||
+	if leaf.IsCA || !slices.Equal(leaf.DNSNames, []string{"colors.shop.sa.cluster.local"}) || len(leaf.URIs) != 1 || leaf.Subject.CommonName != blue.Pod ||
 		len(leaf.Subject.Organization) != 0 {
 		t.Errorf("attributes of the request were used: %+v %v %v", leaf.Subject, leaf.DNSNames, leaf.URIs)
 	}

@@ -87,7 +87,37 @@ func TestBookstore(t *testing.T) {
 			}
 		})
 	})
+	t.Run("swap", func(t *testing.T) { swapBookstore(t, expect) })
 	t.Run("older client", func(t *testing.T) { olderClient(t) })
+}
+
+// swapBookstore replaces the sidecars of the bookstore under load, by those of each driver, and then those of its
+// clients. The decisions stay the same.
+func swapBookstore(t *testing.T, expect func(namespace, client, target, version string, status int)) {
+	classes := []string{"native", "envoy"}
+	if pipyProgram() != "" {
+		classes = []string{"native", "pipy", "envoy"}
+	}
+	swap := func(namespace, deployment, class string) {
+		t.Helper()
+		run(t, "-n", namespace, "patch", "deployment", deployment, "-p",
+			`{"spec":{"template":{"metadata":{"annotations":{"anymesh.dev/sidecarClass":"`+class+`"}}}}}`)
+		run(t, "-n", namespace, "rollout", "status", "deployment", deployment, "--timeout=120s")
+	}
+	steadyOutcomes(t, []string{"v1"}, []string{"status 403"}, func() {
+		for _, class := range classes {
+			swap("bookstore", "bookstore", class)
+			expect("bookbuyer", "bookbuyer", buyURL, "v1", 200)
+		}
+	})
+	for _, class := range classes {
+		for _, name := range []string{"bookbuyer", "bookthief"} {
+			swap(name, name, class)
+		}
+		expect("bookbuyer", "bookbuyer", buyURL, "v1", 200)
+		expect("bookthief", "bookthief", buyURL, "", 403)
+		expect("bookbuyer", "bookbuyer", "http://bookstore.bookstore:14001/books-bought", "", 403)
+	}
 }
 
 // expectShare waits until twenty calls of the buyer have the versions that weights allow.

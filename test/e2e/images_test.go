@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Images that only tests use.
@@ -26,6 +29,8 @@ const (
 	// proxylessImage and proxylessPythonImage are applications with gRPC libraries that use xDS.
 	proxylessImage       = "anymesh.dev/proxyless"
 	proxylessPythonImage = "anymesh.dev/proxyless-python"
+	// pipyImage is the sidecar of the driver pipy, if the machine has its program.
+	pipyImage = "anymesh.dev/pipy"
 	// solverImage solves challenges of cert-manager.
 	solverImage = "anymesh.dev/acmesolver"
 )
@@ -63,6 +68,13 @@ func writeTestImages() (string, error) {
 			OCIArchive: filepath.Join(lab.bin, "images", "envoy.tar"),
 			Files:      map[string]string{"/usr/local/bin/envoy": oldEnvoy},
 		}},
+		{pipyImage, pipyProgram(), image{
+			OCIArchive: filepath.Join(lab.bin, "images", "anymesh.tar"),
+			Files: map[string]string{
+				"/usr/local/bin/pipy": pipyProgram(), "/usr/lib/libstdc++.so.6": library("libstdc++.so.6"),
+				"/usr/lib/libgcc_s.so.1": library("libgcc_s.so.1"),
+			},
+		}},
 		{pythonImage, python, image{Program: python}},
 		{proxylessImage, filepath.Join(lab.bin, "proxyless"), image{Program: filepath.Join(lab.bin, "proxyless")}},
 		{proxylessPythonImage, proxylessPython, image{Program: proxylessPython}},
@@ -82,4 +94,16 @@ func writeTestImages() (string, error) {
 		return "", err
 	}
 	return testImagesFile(), os.WriteFile(testImagesFile(), text, 0o600)
+}
+
+// pipyProgram is the path of pipy, from the variable PIPY or the search path; empty if the machine has none.
+func pipyProgram() string {
+	path, _ := exec.LookPath(cmp.Or(os.Getenv("PIPY"), "pipy"))
+	return path
+}
+
+// library returns the path of a library of this machine, which has the same release of Debian as the images.
+func library(name string) string {
+	all, _ := filepath.Glob("/usr/lib/*-linux-gnu/" + name)
+	return strings.Join(all[:min(1, len(all))], "")
 }

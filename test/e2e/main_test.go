@@ -122,6 +122,7 @@ func installAnymesh(ctx context.Context, others ...string) error {
 	_, err := anymesh(ctx, append([]string{
 		"install", "--kubeconfig", lab.kubeconfig, "--reset-values", "--set", "appmesh.acm.certificates." + vaultARN + "=vault-acm",
 		"--set", "appmesh.gatewayHealthCheck=Readiness", "--set", "replicas=1",
+		"--values", filepath.Join(root, "test/e2e/testdata/drivers.yaml"),
 	}, others...)...)
 	return err
 }
