@@ -41,8 +41,15 @@ type Match struct {
 	Port int `json:"Port"`
 	// Protocol is tcp for streams, and http or grpc for requests.
 	Protocol string `json:"Protocol"`
-	// DestinationIPRanges restricts it to connections to some addresses.
+	// DestinationIPRanges restricts it to connections to some addresses and ranges, ServerNames to those of clients that
+	// ask for one of some server names in lower case ("*.domain" is a suffix).
 	DestinationIPRanges map[string]bool `json:"DestinationIPRanges,omitempty"`
+	ServerNames         []string        `json:"ServerNames,omitempty"`
+	// Original passes streams to the address that the client has chosen, at OriginalPort if it is not 0, with the TLS of
+	// TargetClusters. Resolves passes them to the address of the server name.
+	Original     bool `json:"Original,omitempty"`
+	OriginalPort int  `json:"OriginalPort,omitempty"`
+	Resolves     bool `json:"Resolves,omitempty"`
 	// TLS is that of a listener. Closed is true for one that no connection may use.
 	TLS    *TLS `json:"TLS,omitempty"`
 	Closed bool `json:"Closed,omitempty"`

@@ -23,9 +23,7 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	for _, in := range v.Inbound {
 		r.inbound(in.Listener)
 	}
-	for _, out := range v.Outbound {
-		r.outbound(out)
-	}
+	r.outbounds()
 	return []sidecar.Resource{encode("workload", r.config, v.Workload.Origin)}, model.SortFindings(r.findings)
 }
 
@@ -96,47 +94,113 @@ func loopback(mesh model.Mesh) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// outbound renders the services on a port: first those that some addresses identify.
-func (r *renderer) outbound(out model.Outbound) {
+// outbound renders the services on a port.
+func (r *renderer) outbound(out model.Outbound) portMatches {
 	port := strconv.Itoa(int(out.Port))
+	var all portMatches
 	requests := Match{
 		Port: int(out.Port), Protocol: "http", DestinationIPRanges: addresses(out.RequestAddresses()),
 		HttpHostPort2Service: map[string]string{}, HttpServiceRouteRules: map[string]RouteRules{},
 	}
-	var all []Match
 	for _, b := range out.Bindings {
-		if b.Protocol == model.TCP {
-			all = append(all, r.stream(out.Port, b))
+		switch {
+		case b.Protocol == model.TCP:
+			r.stream(&all, out.Port, b)
 			continue
-		}
-		if !b.Protocol.Requests() {
+		case !b.Protocol.Requests():
 			continue // the feature has a finding
 		}
 		for _, h := range b.Hosts {
 			h = strings.ToLower(h)
 			requests.HttpHostPort2Service[h] = b.Service
-			if with := ":" + port; b.External {
+			if b.External {
 				requests.HttpHostPort2Service[h+":*"] = b.Service
 			} else {
-				requests.HttpHostPort2Service[h+with] = b.Service
+				requests.HttpHostPort2Service[h+":"+port] = b.Service
 			}
 		}
 		requests.HttpServiceRouteRules[b.Service] = RouteRules{r.rules(b.Routes)}
 	}
 	if len(requests.HttpServiceRouteRules) > 0 {
-		all = append(all, requests)
+		all.add(requests)
 	}
-	slices.SortStableFunc(all, func(a, b Match) int {
-		return boolOrder(a.DestinationIPRanges == nil) - boolOrder(b.DestinationIPRanges == nil)
-	})
-	r.config.Outbound.TrafficMatches[port] = all
+	return all
 }
 
-func boolOrder(b bool) int {
-	if b {
-		return 1
+// portMatches are the entries of a port, of which the first that matches a connection applies: streams to some
+// addresses, egress rules for addresses and for server names, what has addresses besides, and what has none.
+type portMatches struct{ streams, addresses, names, limited, others []Match }
+
+func (p *portMatches) add(m Match) {
+	switch {
+	case m.DestinationIPRanges == nil:
+		p.others = append(p.others, m)
+	case m.Protocol == "tcp":
+		p.streams = append(p.streams, m)
+	default:
+		p.limited = append(p.limited, m)
 	}
-	return 0
+}
+
+func (p *portMatches) inOrder() []Match {
+	return slices.Concat(p.streams, p.addresses, p.names, p.limited, p.others)
+}
+
+// outbounds renders the services and the egress rules of all ports.
+func (r *renderer) outbounds() {
+	ports := map[uint16]portMatches{}
+	takesAll := map[uint16]bool{}
+	for _, out := range r.view.Outbound {
+		ports[out.Port] = r.outbound(out)
+		takesAll[out.Port] = out.TakesAll()
+	}
+	original := Match{Protocol: "tcp", Original: true}
+	if r.view.Mesh.Egress != model.EgressAllow {
+		if _, declared := ports[model.EgressNamesPort]; !declared && len(r.view.Mesh.EgressNames) > 0 {
+			ports[model.EgressNamesPort] = portMatches{limited: []Match{{
+				Port: model.EgressNamesPort, Protocol: "tcp", Resolves: true, ServerNames: lower(r.view.Mesh.EgressNames),
+			}}}
+		}
+		for _, e := range r.view.EgressRules {
+			all, m := ports[e.Port], original
+			m.Port = int(e.Port)
+			switch {
+			case len(e.Addresses) > 0:
+				m.DestinationIPRanges = ranges(e.Addresses)
+				all.addresses = append(all.addresses, m)
+			case len(e.ServerNames) > 0:
+				m.ServerNames = lower(e.ServerNames)
+				all.names = append(all.names, m)
+			case !takesAll[e.Port]:
+				all.others = append(all.others, m)
+			}
+			ports[e.Port] = all
+		}
+	}
+	for port, all := range ports {
+		r.config.Outbound.TrafficMatches[strconv.Itoa(int(port))] = all.inOrder()
+	}
+}
+
+func lower(names []string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, strings.ToLower(n))
+	}
+	return out
+}
+
+// ranges returns a set of ranges. Those of one address have its text.
+func ranges(all []netip.Prefix) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range all {
+		if p.IsSingleIP() {
+			out[p.Addr().String()] = true
+		} else {
+			out[p.String()] = true
+		}
+	}
+	return out
 }
 
 // addresses returns a set of addresses; nil for none.
@@ -151,17 +215,31 @@ func addresses(all []netip.Addr) map[string]bool {
 	return out
 }
 
-// stream renders a TCP service. It uses the first route only, because streams have no match criteria.
-func (r *renderer) stream(port uint16, b model.Binding) Match {
+// stream renders a TCP service. It uses the first route only, because streams have no match criteria. Connections to one
+// of its pods go to this pod.
+func (r *renderer) stream(all *portMatches, port uint16, b model.Binding) {
 	out := Match{Port: int(port), Protocol: "tcp"}
-	if b.MatchAddress {
-		out.DestinationIPRanges = addresses(slices.Concat(b.Addresses, b.Pods, b.OtherPods))
-	}
 	if len(b.Routes) > 0 {
 		out.TargetClusters = targets(b.Routes[0].Action)
 	}
 	out.Closed = out.TargetClusters == nil
-	return out
+	if !b.MatchAddress {
+		all.add(out)
+		return
+	}
+	if pods := addresses(b.Pods); pods != nil {
+		to := out
+		to.DestinationIPRanges, to.Original = pods, true
+		for name := range out.TargetClusters {
+			if d, known := r.view.Destination(name); known {
+				to.OriginalPort = int(d.Port)
+			}
+		}
+		all.add(to)
+	}
+	if out.DestinationIPRanges = addresses(slices.Concat(b.Addresses, b.OtherPods)); out.DestinationIPRanges != nil {
+		all.add(out)
+	}
 }
 
 // targets returns the clusters of an action with their weights; nil for none.
@@ -208,7 +286,7 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 			}
 		}
 	case model.DiscoverDNS:
-		out.Endpoints[fmt.Sprintf("%s:%d", d.Discovery.Hostname, d.Port)] = 1
+		out.Endpoints[fmt.Sprintf("%s:%d", d.Discovery.LookupName(), d.Port)] = 1
 	}
 	return []sidecar.Resource{encode("cluster/"+d.Name, Config{ClustersConfigs: map[string]Cluster{d.Name: out}}, d.Origin)}
 }

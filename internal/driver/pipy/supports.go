@@ -5,7 +5,8 @@ import "anymesh.dev/anymesh/model"
 // Supports lists the features of the model that this driver supports.
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
-		"egress.Allow": true, "egress.Deny": true, "authorization": true, "destination.tls": true,
+		"egress.Allow": true, "egress.Deny": true, "egress.names": true, "egress.addresses": true,
+		"egress.serverNames": true, "egress.ports": true, "authorization": true, "destination.tls": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
 		"route.weights": true, "route.match.method": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,

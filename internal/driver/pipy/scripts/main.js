@@ -6,10 +6,16 @@
   trusts = JSON.decode(pipy.load('trust.json')),
   version = config.Version,
 
-  // outbound returns the entry of a port for an address.
-  outbound = (port, address) => config.Outbound.TrafficMatches[port]?.find?.(
-    m => !m.DestinationIPRanges || m.DestinationIPRanges[address]
+  // outbound returns the entry of a port for an address and a server name, which is undefined if the client does not use
+  // TLS.
+  outbound = (port, address, name) => (config.Outbound.TrafficMatches[port] || []).find(
+    m => routes.within(m.DestinationIPRanges, address) && routes.asks(m.ServerNames, name)
   ) || (config.Spec.Traffic.EnableEgress ? { Protocol: 'tcp', Original: true } : undefined),
+
+  // named reports whether an entry of a port that may be for an address depends on the server name.
+  byName = (port, address) => (config.Outbound.TrafficMatches[port] || []).find(
+    m => routes.within(m.DestinationIPRanges, address)
+  )?.ServerNames,
 
   host = address => address.indexOf(':') >= 0 ? '[' + address + ']' : address,
   named = (names, certificate) => !names || names.some(name => certificate.subjectAltNames.indexOf(name) >= 0),
@@ -44,7 +50,7 @@
 
   pipy({
     _match: undefined, _names: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
-    _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '',
+    _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '', _asked: undefined, _peeks: false,
   })
 
   // The configuration of the pod: the answer comes when it changes.
@@ -59,13 +65,30 @@
 
   .listen('0.0.0.0:15001', { transparent: true })
   .onStart(() => (
-    _match = outbound(__inbound.destinationPort, __inbound.destinationAddress),
+    _peeks = byName(__inbound.destinationPort, __inbound.destinationAddress),
+    _match = _peeks ? undefined : outbound(__inbound.destinationPort, __inbound.destinationAddress),
     _original = host(__inbound.destinationAddress) + ':' + __inbound.destinationPort,
     _names = [],
     new Data
   ))
   .branch(
-    () => !_match, $=>$.replaceStreamStart(() => new StreamEnd),
+    () => _peeks, $=>$
+      .detectProtocol(name => _detected = name)
+      .handleTLSClientHello(hello => _asked = (hello.serverNames[0] || '').toLowerCase())
+      .branch(
+        () => _detected === 'TLS' ? _asked !== undefined : _detected !== undefined, $=>$
+          .onStart(() => void (_match = outbound(__inbound.destinationPort, __inbound.destinationAddress, _asked)))
+          .link('outbound')
+      ),
+    $=>$.link('outbound')
+  )
+
+  .pipeline('close')
+  .replaceData(() => new StreamEnd)
+
+  .pipeline('outbound')
+  .branch(
+    () => !_match || _match.Closed, $=>$.link('close'),
     () => _match.Protocol !== 'tcp', $=>$.link('requests'),
     $=>$.link('stream')
   )
@@ -77,7 +100,7 @@
     new Data
   ))
   .branch(
-    () => !_match || _match.Closed, $=>$.replaceStreamStart(() => new StreamEnd),
+    () => !_match || _match.Closed, $=>$.link('close'),
     () => !_match.TLS, $=>$.link('inbound'),
     () => _match.TLS.Mode === 'Strict', $=>$.link(() => 'accept ' + _match.TLS.Trusted),
     $=>$
@@ -98,7 +121,9 @@
   .onStart(() => (
     (name) => (
       _cluster = name && config.ClustersConfigs[name],
-      _endpoint = _match.Original ? _original : _cluster && routes.endpoint(name, _cluster),
+      _endpoint = _match.Original ? (
+        _match.OriginalPort ? host(__inbound.destinationAddress) + ':' + _match.OriginalPort : _original
+      ) : _match.Resolves ? _asked + '.:' + __inbound.destinationPort : _cluster && routes.endpoint(name, _cluster),
       new Data
     )
   )(_match.TargetClusters && routes.cluster(_match.TargetClusters)))
@@ -106,7 +131,7 @@
 
   .pipeline('connect')
   .branch(
-    () => !_endpoint, $=>$.replaceStreamStart(() => new StreamEnd),
+    () => !_endpoint, $=>$.link('close'),
     () => _cluster?.TLS && _cluster.Version === 2, $=>$.link(() => 'connect h2 ' + _cluster.TLS.Trusted),
     () => _cluster?.TLS, $=>$.link(() => 'connect ' + _cluster.TLS.Trusted),
     $=>$.connect(() => _endpoint)

@@ -8,6 +8,8 @@
     expressions[text + flags] = new RegExp('^(?:' + text + ')$', flags)
   ),
   turns = {},
+  masks = {},
+  mask = range => masks[range] || (masks[range] = new Netmask(range)),
 
   compare = (type, value, text) => (
     type === 'Exact' ? text === value :
@@ -65,6 +67,16 @@
       host.substring(0, at - 1) + host.substring(at)
   )(host.indexOf(':')),
 ) => ({
+  // within reports whether an address is in a set of ranges; undefined is all.
+  within: (ranges, address) => !ranges || ranges[address] || Object.keys(ranges).some(
+    range => range.indexOf('/') >= 0 && mask(range).contains(address)
+  ),
+
+  // asks reports whether a server name is one of some, of which "*.domain" is a suffix; undefined is all.
+  asks: (names, name) => !names || name !== undefined && names.some(
+    n => n.startsWith('*') ? name.endsWith(n.substring(1)) && name.length >= n.length : n === name
+  ),
+
   // request returns what rules match of the head of a message, in the canonical form; undefined if it has none.
   request: head => (
     (target) => target === null ? undefined : (
