@@ -69,7 +69,7 @@ func writeTestImages() (string, error) {
 			Files:      map[string]string{"/usr/local/bin/envoy": oldEnvoy},
 		}},
 		{pipyImage, pipyProgram(), image{
-			OCIArchive: filepath.Join(lab.bin, "images", "anymesh.tar"),
+			OCIArchive: filepath.Join(lab.bin, "images", "envoy.tar"), // it has a C library
 			Files: map[string]string{
 				"/usr/local/bin/pipy": pipyProgram(), "/usr/lib/libstdc++.so.6": library("libstdc++.so.6"),
 				"/usr/lib/libgcc_s.so.1": library("libgcc_s.so.1"),

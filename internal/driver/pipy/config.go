@@ -76,8 +76,19 @@ type RouteRule struct {
 	Methods []string      `json:"Methods,omitempty"`
 	// AllowedServices are names in the certificate of the client, of which it must have one; "*" is any name.
 	AllowedServices []string `json:"AllowedServices,omitempty"`
+	// Clients restricts the rule to clients from outside of the mesh.
+	Clients *Clients `json:"Clients,omitempty"`
 	// TargetClusters are the clusters with their weights. Without any, requests get status 404.
 	TargetClusters map[string]uint32 `json:"TargetClusters,omitempty"`
+}
+
+// Clients are clients from outside of the mesh, which meet each condition.
+type Clients struct {
+	// TLS is true for clients that use TLS, and false for clients that do not.
+	TLS bool `json:"TLS,omitempty"`
+	// Addresses are addresses and ranges from which they connect, ServerNames the server names for which they ask.
+	Addresses   map[string]bool `json:"Addresses,omitempty"`
+	ServerNames []string        `json:"ServerNames,omitempty"`
 }
 
 // HeaderMatch compares a header, whose name is in lower case.
@@ -109,6 +120,9 @@ type TLS struct {
 	// of which it must have one.
 	Trusted string   `json:"Trusted"`
 	Names   []string `json:"Names,omitempty"`
+	// Exceptions are clients to which the TLS of a server does not apply: those without TLS are served, and those with TLS
+	// need no certificate.
+	Exceptions []Clients `json:"Exceptions,omitempty"`
 	// ServerName is the SNI of a client.
 	ServerName string `json:"ServerName,omitempty"`
 }

@@ -43,14 +43,18 @@ func encode(name string, c Config, origin model.Origin) sidecar.Resource {
 
 // inbound renders a listener, with the application as its cluster.
 func (r *renderer) inbound(l model.Listener) {
-	if l.Port == 0 || !l.Protocol.Requests() && l.Protocol != model.TCP {
+	if l.Port == 0 || l.Router != "" || r.view.Gateway || !l.Protocol.Requests() && l.Protocol != model.TCP {
 		return // the features have findings
 	}
 	out := Match{Port: int(l.Port), Protocol: protocol(l.Protocol)}
 	secured, allowed := r.view.StreamListener(l)
 	local := fmt.Sprintf("inbound|%d|local", l.Port)
 	target := map[string]uint32{local: 1}
-	switch tls, serves := serverTLS(secured.TLS); {
+	tls, serves := serverTLS(secured.TLS)
+	if exceptions := r.exceptions(l); tls != nil && len(exceptions) > 0 {
+		tls.Exceptions = exceptions
+	}
+	switch {
 	case !serves || !allowed:
 		out.Closed = true
 	case l.Protocol == model.TCP:

@@ -6,7 +6,7 @@ import "anymesh.dev/anymesh/model"
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
 		"egress.Allow": true, "egress.Deny": true, "egress.names": true, "egress.addresses": true,
-		"egress.serverNames": true, "egress.ports": true, "authorization": true, "destination.tls": true,
+		"egress.serverNames": true, "egress.ports": true, "authorization": true, "authorization.ingress": true, "destination.tls": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
 		"route.weights": true, "route.match.method": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,

@@ -17,6 +17,9 @@
     m => routes.within(m.DestinationIPRanges, address)
   )?.ServerNames,
 
+  // excepted reports whether the client is one from outside of the mesh, to which the TLS of the listener does not apply.
+  excepted = () => _match.TLS.Exceptions?.some?.(e => routes.connects(e, _client)),
+
   host = address => address.indexOf(':') >= 0 ? '[' + address + ']' : address,
   named = (names, certificate) => !names || names.some(name => certificate.subjectAltNames.indexOf(name) >= 0),
 
@@ -28,7 +31,7 @@
     certificate: () => files.pair(_match.TLS),
     trusted: trust ? files.authorities(trust) : [],
     alpn: ['h2', 'http/1.1'],
-    verify: (ok, certificate) => ok && named(_match.TLS.Names, certificate) && (_names = certificate.subjectAltNames, true),
+    verify: (ok, certificate) => ok && named(_match.TLS.Names, certificate) && (_client.names = certificate.subjectAltNames, true),
   }).to('inbound')
 
   .pipeline('connect ' + trust)
@@ -49,8 +52,9 @@
   }).to($=>$.connect(() => _endpoint)),
 
   pipy({
-    _match: undefined, _names: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
+    _match: undefined, _client: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
     _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '', _asked: undefined, _peeks: false,
+    _trust: '',
   })
 
   // The configuration of the pod: the answer comes when it changes.
@@ -68,13 +72,13 @@
     _peeks = byName(__inbound.destinationPort, __inbound.destinationAddress),
     _match = _peeks ? undefined : outbound(__inbound.destinationPort, __inbound.destinationAddress),
     _original = host(__inbound.destinationAddress) + ':' + __inbound.destinationPort,
-    _names = [],
+    _client = { names: [] },
     new Data
   ))
   .branch(
     () => _peeks, $=>$
       .detectProtocol(name => _detected = name)
-      .handleTLSClientHello(hello => _asked = (hello.serverNames[0] || '').toLowerCase())
+      .handleTLSClientHello(hello => _asked = (hello.serverNames?.[0] || '').toLowerCase())
       .branch(
         () => _detected === 'TLS' ? _asked !== undefined : _detected !== undefined, $=>$
           .onStart(() => void (_match = outbound(__inbound.destinationPort, __inbound.destinationAddress, _asked)))
@@ -96,20 +100,27 @@
   .listen('0.0.0.0:15000', { transparent: true })
   .onStart(() => (
     _match = config.Inbound.TrafficMatches[__inbound.destinationPort],
-    _names = [],
+    _client = { names: [], tls: false, address: __inbound.remoteAddress },
     new Data
   ))
   .branch(
     () => !_match || _match.Closed, $=>$.link('close'),
     () => !_match.TLS, $=>$.link('inbound'),
-    () => _match.TLS.Mode === 'Strict', $=>$.link(() => 'accept ' + _match.TLS.Trusted),
+    () => _match.TLS.Mode === 'Strict' && !_match.TLS.Exceptions, $=>$.link('accept'),
     $=>$
     .detectProtocol(name => _detected = name)
+    .handleTLSClientHello(hello => _client.asked = (hello.serverNames?.[0] || '').toLowerCase())
     .branch(
-      () => _detected === 'TLS', $=>$.link(() => 'accept ' + _match.TLS.Trusted),
-      () => _detected !== undefined, $=>$.link('inbound')
+      () => _detected === 'TLS' && _client.asked !== undefined, $=>$.link('accept'),
+      () => _detected === 'TLS', $=>$.dummy(),
+      () => _detected !== undefined && (_match.TLS.Mode !== 'Strict' || excepted()), $=>$.link('inbound'),
+      () => _detected !== undefined, $=>$.link('close')
     )
   )
+
+  .pipeline('accept')
+  .onStart(() => (_client.tls = true, _trust = excepted() ? '' : _match.TLS.Trusted, new Data))
+  .link(() => 'accept ' + _trust)
 
   .pipeline('inbound')
   .branch(
@@ -142,7 +153,7 @@
     .handleMessageStart(m => (
       _request = routes.request(m.head),
       _rules = _request && routes.rules(_match, _request.host),
-      _rule = _rules && routes.rule(_rules, _request, _names),
+      _rule = _rules && routes.rule(_rules, _request, _client),
       _rule && _rule.TargetClusters ? (
         (name) => (
           _cluster = config.ClustersConfigs[name],

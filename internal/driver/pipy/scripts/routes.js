@@ -37,13 +37,27 @@
     compare(match.Type, match.Value, value || '')
   ),
 
-  // allowed reports whether a rule is for a client with some names. "*" is for each client with a name.
-  allowed = (rule, names) => !rule.AllowedServices || rule.AllowedServices.some(
-    name => name === '*' ? names.length > 0 : names.indexOf(name) >= 0
+  within = (ranges, address) => !ranges || ranges[address] || Object.keys(ranges).some(
+    range => range.indexOf('/') >= 0 && mask(range).contains(address)
   ),
 
-  matches = (rule, request, names) => (
-    allowed(rule, names) &&
+  asks = (names, name) => !names || name !== undefined && names.some(
+    n => n.startsWith('*') ? name.endsWith(n.substring(1)) && name.length >= n.length : n === name
+  ),
+
+  connects = (clients, client) => (
+    !!clients.TLS === client.tls && within(clients.Addresses, client.address) && asks(clients.ServerNames, client.asked)
+  ),
+
+  // allowed reports whether a rule is for a client. "*" is for each client with a name.
+  allowed = (rule, client) => (!rule.Clients || connects(rule.Clients, client)) && (
+    !rule.AllowedServices || rule.AllowedServices.some(
+      name => name === '*' ? client.names.length > 0 : client.names.indexOf(name) >= 0
+    )
+  ),
+
+  matches = (rule, request, client) => (
+    allowed(rule, client) &&
     (!rule.Type || compare(rule.Type, rule.Path, request.path)) &&
     (!rule.Methods || rule.Methods.indexOf(request.method) >= 0) &&
     (!rule.Headers || rule.Headers.every(h => header(h, field(request, h.Name)) !== !!h.Invert))
@@ -68,14 +82,13 @@
   )(host.indexOf(':')),
 ) => ({
   // within reports whether an address is in a set of ranges; undefined is all.
-  within: (ranges, address) => !ranges || ranges[address] || Object.keys(ranges).some(
-    range => range.indexOf('/') >= 0 && mask(range).contains(address)
-  ),
+  within,
 
   // asks reports whether a server name is one of some, of which "*.domain" is a suffix; undefined is all.
-  asks: (names, name) => !names || name !== undefined && names.some(
-    n => n.startsWith('*') ? name.endsWith(n.substring(1)) && name.length >= n.length : n === name
-  ),
+  asks,
+
+  // connects reports whether a client is one of some clients from outside of the mesh.
+  connects,
 
   // request returns what rules match of the head of a message, in the canonical form; undefined if it has none.
   request: head => (
@@ -87,8 +100,8 @@
     )(target.indexOf('?'))
   )(canonical(head.path)),
 
-  // rule returns the first rule for a request of a client with some names in its certificate.
-  rule: (rules, request, names) => rules.find(rule => matches(rule, request, names)),
+  // rule returns the first rule for a request of a client.
+  rule: (rules, request, client) => rules.find(rule => matches(rule, request, client)),
 
   // rules returns the rules of a port for a host name.
   rules: (match, host) => (
