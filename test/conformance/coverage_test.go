@@ -11,11 +11,12 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
+	"anymesh.dev/anymesh/internal/driver/pipy"
 	"anymesh.dev/anymesh/model"
 )
 
 // driversOfCases are the drivers whose sidecars run the cases.
-var driversOfCases = []Sidecar{ofEnvoy(envoy.Name, envoy.Name), ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}}
+var driversOfCases = []Sidecar{ofEnvoy(envoy.Name, envoy.Name), ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}, ofPipy()}
 
 // elsewhere are tests with real sidecars for features that no case of a driver shows, or whose absence no request of a
 // case shows.
@@ -28,6 +29,13 @@ var elsewhere = map[string]map[model.Feature]string{
 		"tls.secret.Kubernetes":          "TestIngress",
 	},
 	grpc.Name: {"authorization": "TestAuthorization"},
+	pipy.Name: {
+		"destination.tls": "TestBookstore", "route.match.header.Exact": "TestRulesMatchAsTheModel",
+		"route.match.header.Prefix": "TestRulesMatchAsTheModel", "route.match.header.Present": "TestRulesMatchAsTheModel",
+		"route.match.header.Suffix": "TestRulesMatchAsTheModel", "route.match.path.Exact": "TestRulesMatchAsTheModel",
+		"route.match.path.PathPrefix": "TestRulesMatchAsTheModel", "route.match.path.Prefix": "TestRulesMatchAsTheModel",
+		"route.match.path.Suffix": "TestRulesMatchAsTheModel",
+	},
 	native.Name: {
 		"listener.requestsPerConnection": "TestRequestsPerConnection",
 		"balance.ConsistentHash":         "TestLegsOfCallMeet", "destination.jsondecap": "TestPairs", "destination.jsonencap": "TestPairs",
@@ -79,6 +87,7 @@ var unobserved = map[string][]model.Feature{
 	grpc.Name: {
 		"egress.Allow", "route.retry.connect-failure", "route.retry.refused-stream", "route.retry.reset", "route.retry.status",
 	},
+	pipy.Name: {"listener.http2", "listener.tls.Permissive"},
 	native.Name: {
 		"destination.discard", "destination.logger", "healthCheck.http2", "route.retry.backoff", "route.retry.connect-failure",
 		"route.retry.refused-stream",
@@ -162,6 +171,6 @@ do what the feature says, or the test with a real sidecar that shows it. "–" i
 support: a workload that needs it gets the finding [NotSupportedByDriver](findings/NotSupportedByDriver.md). "not
 observed" is declared and rendered, and no test shows its effect.
 
-| feature | envoy | native | grpc |
-|---|---|---|---|
+| feature | envoy | native | grpc | pipy |
+|---|---|---|---|---|
 `

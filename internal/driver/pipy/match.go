@@ -30,15 +30,14 @@ func ruleOf(m model.Match) (RouteRule, bool) {
 	}
 	for _, f := range m.Headers {
 		h := HeaderMatch{Name: strings.ToLower(f.Name), Invert: f.Invert}
-		value := f.Value
-		if f.IsHost() && f.Kind != model.Regex {
-			value = strings.ToLower(value)
-		}
-		if h.Type, h.Value, ok = comparison(f.Kind, value); !ok {
+		if h.Type, h.Value, ok = comparison(f.Kind, f.Value); !ok {
 			return out, false
 		}
-		if f.IsHost() && h.Type == string(model.Regex) {
-			h.Type, h.Value = regexIgnoreCase, f.Value
+		switch {
+		case f.IsHost() && h.Type == string(model.Regex):
+			h.Type = regexIgnoreCase
+		case f.IsHost():
+			h.Value = strings.ToLower(h.Value)
 		}
 		out.Headers = append(out.Headers, h)
 	}

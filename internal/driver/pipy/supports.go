@@ -10,7 +10,6 @@ func (Driver) Supports() map[model.Feature]bool {
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
 		"route.weights": true, "route.match.method": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverInstances): true,
-		model.DiscoveryFeature(model.DiscoverNone): true,
 	}
 	for _, p := range []model.Protocol{model.HTTP, model.HTTP2, model.GRPC, model.TCP} {
 		supported[model.ListenerFeature(p)] = true

@@ -34,7 +34,7 @@
   header = (match, value) => (
     match.Type === 'Present' ? value !== undefined :
     value === undefined && !match.Invert ? false :
-    compare(match.Type, match.Value, value || '')
+    compare(match.Type, match.Value || '', value || '')
   ),
 
   within = (ranges, address) => !ranges || ranges[address] || Object.keys(ranges).some(
@@ -58,7 +58,7 @@
 
   matches = (rule, request, client) => (
     allowed(rule, client) &&
-    (!rule.Type || compare(rule.Type, rule.Path, request.path)) &&
+    (!rule.Type || compare(rule.Type, rule.Path || '', request.path)) &&
     (!rule.Methods || rule.Methods.indexOf(request.method) >= 0) &&
     (!rule.Headers || rule.Headers.every(h => header(h, field(request, h.Name)) !== !!h.Invert))
   ),
