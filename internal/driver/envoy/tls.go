@@ -26,7 +26,10 @@ func serverSocket(l model.Listener, c model.Certificate) (*corev3.TransportSocke
 // clientSocket returns the TLS socket of connections to a destination, and its secrets.
 func clientSocket(d model.Destination) (*corev3.TransportSocket, []sidecar.Resource) {
 	context, secrets := tlsContext("egress", d.Protocol, d.TLS.Certificate, d.TLS.Validation, model.Origin{})
-	return transportSocket(&tlsv3.UpstreamTlsContext{CommonTlsContext: context, Sni: d.TLS.ServerName}), secrets
+	return transportSocket(&tlsv3.UpstreamTlsContext{
+		CommonTlsContext: context, Sni: d.TLS.ServerName,
+		MaxSessionKeys: wrapperspb.UInt32(0), // each connection verifies the server, and pipy refuses resumed sessions
+	}), secrets
 }
 
 func transportSocket(context proto.Message) *corev3.TransportSocket {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -49,7 +50,12 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	cmd := exec.CommandContext(ctx, o.Program, "--no-status", "--no-metrics", "--no-graph", "--admin-port-off",
 		"http://"+listener.Addr().String()+root)
-	cmd.Env = append(os.Environ(), "ANYMESH_REPO="+listener.Addr().String())
+	settings, err := writeTLSSettings(filepath.Dir(o.Socket))
+	if err != nil {
+		return fmt.Errorf("pipy: settings of OpenSSL: %w", err)
+	}
+	defer os.Remove(settings)
+	cmd.Env = append(os.Environ(), "ANYMESH_REPO="+listener.Addr().String(), "OPENSSL_CONF="+settings)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = drainTime
@@ -88,4 +94,26 @@ func (c *codebase) wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// tlsSettings turn tickets off. pipy refuses the handshake of a client that resumes a session: it sets no context for
+// sessions, which OpenSSL requires of servers that verify clients.
+const tlsSettings = `openssl_conf = settings
+[settings]
+ssl_conf = tls
+[tls]
+system_default = server
+[server]
+Options = -SessionTicket
+NumTickets = 0
+`
+
+// writeTLSSettings writes a file with the settings of OpenSSL into a folder, and returns its name.
+func writeTLSSettings(dir string) (string, error) {
+	f, err := os.CreateTemp(dir, "openssl-*.cnf")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(tlsSettings)
+	return f.Name(), errors.Join(err, f.Close())
 }
