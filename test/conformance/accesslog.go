@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,10 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// logTimeout limits the time until Envoy has written all entries.
+// logTimeout limits the time until the sidecar has written all entries.
 const logTimeout = 5 * time.Second
 
 // mountRun mounts the folder of the agent, once. The sidecar writes its access log there.
@@ -29,11 +31,11 @@ var mountRun = sync.OnceValue(func() error {
 })
 
 // checkLog compares the entries of the access log with those that the lines expect. Without any, it compares nothing.
-func checkLog(ctx context.Context, lines []Line) []string {
+func (p *pod) checkLog(ctx context.Context, lines []Line) []string {
 	var want []string
 	for _, l := range lines {
 		if entry, is := l.Want[logEntry]; is {
-			want = append(want, entry)
+			want = append(want, loggedCluster.ReplaceAllStringFunc(entry, p.clusterName))
 		}
 	}
 	if len(want) == 0 {
@@ -56,4 +58,21 @@ func checkLog(ctx context.Context, lines []Line) []string {
 		case <-tick.C:
 		}
 	}
+}
+
+// loggedCluster stands for the name of the cluster of a destination, which each driver chooses.
+var loggedCluster = regexp.MustCompile(`<[^>]+>`)
+
+// clusterName returns the name of the cluster of a destination, which is in angle brackets.
+func (p *pod) clusterName(text string) string {
+	key := model.Key{Mesh: p.view.Mesh.Name, Name: strings.Trim(text, "<>")}
+	to, known := p.index.ResolvedDestination(key)
+	if !known {
+		return "no destination " + key.Name
+	}
+	name := p.sidecar.Driver.RenderDestination(to)[0].Name
+	if p.sidecar.ClusterName != nil {
+		name = p.sidecar.ClusterName(name)
+	}
+	return name
 }

@@ -52,7 +52,8 @@
 // without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name", "pod ADDRESS", "3 tries",
 // "response 200", "timeout 2s", "idle 1m0s". A response is a status, or "broken" if it ends early; for a "tcp" server
 // it is "complete" or "broken". A response may take longer than specified, but never less. "log TEXT" is the entry in
-// the access log: if a line of a workload has one, these are all entries of its file.
+// the access log: if a line of a workload has one, these are all entries of its file; <NAME> in it is the name of the
+// cluster of a destination.
 package conformance
 
 //go:generate go test -run TestEachFeatureIsShown . -update

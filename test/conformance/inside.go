@@ -175,7 +175,7 @@ func inside(s Sidecar, out io.Writer) error {
 	if os.Getenv(envMetrics) != "" {
 		return writeMetrics(ctx, d.metricsURL, out)
 	}
-	for _, difference := range checkLog(ctx, all) {
+	for _, difference := range p.checkLog(ctx, all) {
 		fmt.Fprintln(out, difference)
 	}
 	for _, rejection := range d.rejected() {

@@ -1,13 +1,9 @@
 package conformance
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"anymesh.dev/anymesh/model"
@@ -20,10 +16,10 @@ const (
 )
 
 const (
-	// healthTimeout limits the time until a check passes. A new Envoy needs as many checks as the healthy threshold.
+	// healthTimeout limits the time until a check passes. A new sidecar may need as many checks as the healthy threshold.
 	healthTimeout = 40 * time.Second
 	healthPoll    = 100 * time.Millisecond
-	// enoughFailures are those of the first check, which a new Envoy makes before it listens, and of one after it.
+	// enoughFailures are those of the first check, which a new sidecar may make before it listens, and of one after it.
 	enoughFailures = 2
 )
 
@@ -45,16 +41,23 @@ func (l Line) healthResult(v *model.View) string {
 	return passes
 }
 
-// observeHealth waits until Envoy has the result of the health check.
+// What the metrics of health checks count.
+const (
+	healthyListeners = "healthy listeners"
+	passedChecks     = "passed checks"
+	failedChecks     = "failed checks"
+)
+
+// observeHealth waits until the sidecar has the result of the health check.
 func (p *pod) observeHealth(ctx context.Context, l Line) []string {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	for {
-		c, err := healthCounters(ctx, l.Request.Port)
+		c, err := p.healthCounters(ctx, l.Request.Port)
 		if err == nil {
-			healthy, failures := c["membership_healthy"], c["health_check.failure"]
+			healthy := c[healthyListeners]
 			if l.Want[target] == passes && healthy == 1 ||
-				l.Want[target] == fails && healthy == 0 && failures >= enoughFailures && c["health_check.success"] == 0 {
+				l.Want[target] == fails && healthy == 0 && c[failedChecks] >= enoughFailures && c[passedChecks] == 0 {
 				return nil
 			}
 			err = fmt.Errorf("the metrics of the health check are %v, want that it %s", c, l.Want[target])
@@ -65,26 +68,17 @@ func (p *pod) observeHealth(ctx context.Context, l Line) []string {
 	}
 }
 
-// healthCounters returns the metrics of the health check of a listener. Their names are without the cluster.
-func healthCounters(ctx context.Context, port uint16) (map[string]int, error) {
-	url := fmt.Sprintf("http://127.0.0.1:9901/stats?filter=_(health_check|readiness)_[a-z0-9]%%2B_%d[.]", port)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
+// healthCounters returns the metrics of the health check of a listener.
+func (p *pod) healthCounters(ctx context.Context, port uint16) (map[string]int, error) {
+	if p.sidecar.HealthValue == nil {
+		return nil, fmt.Errorf("sidecar %s has no metrics of health checks", p.sidecar.Name)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
 	out := map[string]int{}
-	for s := bufio.NewScanner(io.LimitReader(response.Body, 1<<20)); s.Scan(); {
-		name, value, _ := strings.Cut(s.Text(), ": ")
-		_, name, _ = strings.Cut(name, fmt.Sprintf("_%d.", port))
-		counts := strings.HasPrefix(name, "health_check.") || name == "membership_healthy"
-		if n, err := strconv.Atoi(value); err == nil && counts {
-			out[name] = n
+	err := eachMetric(ctx, p.sidecar.HealthURL, func(line string) (err error) {
+		if what, value := p.sidecar.HealthValue(line, port); what != "" {
+			out[what], err = strconv.Atoi(value)
 		}
-	}
-	return out, nil
+		return err
+	})
+	return out, err
 }

@@ -1,11 +1,8 @@
 package conformance
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -82,24 +79,15 @@ func (p *pod) openRequests(ctx context.Context, l Line) (int, error) {
 	if p.sidecar.OpenValue == nil {
 		return 0, fmt.Errorf("sidecar %s has no metric of open requests", p.sidecar.Name)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.sidecar.OpenURL, nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
 	sum := 0
-	for s := bufio.NewScanner(io.LimitReader(response.Body, 1<<20)); s.Scan(); {
-		if text, counts := p.sidecar.OpenValue(s.Text(), l.Request.Port, !l.Request.Protocol.Requests()); counts {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				return 0, fmt.Errorf("metric %s: %w", s.Text(), err)
-			}
-			sum += n
+	err := eachMetric(ctx, p.sidecar.OpenURL, func(line string) error {
+		text, counts := p.sidecar.OpenValue(line, l.Request.Port, !l.Request.Protocol.Requests())
+		if !counts {
+			return nil
 		}
-	}
-	return sum, nil
+		n, err := strconv.Atoi(text)
+		sum += n
+		return err
+	})
+	return sum, err
 }

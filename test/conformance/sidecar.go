@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -36,6 +38,33 @@ type Sidecar struct {
 	// those of a port, or with streams the connections. Lines with open requests need both.
 	OpenURL   string
 	OpenValue func(line string, port uint16, streams bool) (value string, counts bool)
+	// ClusterName returns the name in access logs of a destination whose first resource has a name; nil for the same.
+	ClusterName func(resource string) string
+	// HealthURL has the metrics of the health checks that gateways make of their listeners, and HealthValue returns what
+	// a line of them counts for the listener on a port: healthyListeners, passedChecks or failedChecks. Lines of health
+	// checks need both.
+	HealthURL   string
+	HealthValue func(line string, port uint16) (what, value string)
+}
+
+// eachMetric calls a function with each line of metrics.
+func eachMetric(ctx context.Context, url string, do func(line string) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	s := bufio.NewScanner(io.LimitReader(response.Body, 1<<20))
+	for s.Scan() {
+		if err := do(s.Text()); err != nil {
+			return fmt.Errorf("metric %s: %w", s.Text(), err)
+		}
+	}
+	return s.Err()
 }
 
 // Driver is a driver for which the control plane delivers configuration.

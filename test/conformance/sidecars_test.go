@@ -98,6 +98,14 @@ func ofEnvoy(name, program string) Sidecar {
 				strings.Contains(name, fmt.Sprintf("_self_redirect_%d_", port))
 			return value, own && slices.ContainsFunc(gauges, func(g string) bool { return strings.HasSuffix(name, "."+g) })
 		},
+		HealthURL: "http://127.0.0.1:9901/stats?filter=_(health_check|readiness)_",
+		HealthValue: func(line string, port uint16) (what, value string) {
+			name, value, _ := strings.Cut(line, ": ")
+			_, name, _ = strings.Cut(name, fmt.Sprintf("_%d.", port))
+			return map[string]string{
+				"membership_healthy": healthyListeners, "health_check.success": passedChecks, "health_check.failure": failedChecks,
+			}[name], value
+		},
 	}
 }
 
@@ -108,10 +116,29 @@ const asNative = "ANYMESH_CONFORMANCE_NATIVE"
 func ofNative() Sidecar {
 	return Sidecar{
 		Name: native.Name, Driver: native.Driver{}, Program: "/proc/self/exe", Env: []string{asNative + "=1"},
-		OpenURL: "http://127.0.0.1:9901/metrics",
+		ClusterName: func(resource string) string { return strings.TrimPrefix(resource, "cluster/") },
+		OpenURL:     "http://127.0.0.1:9901/metrics",
 		OpenValue: func(line string, _ uint16, _ bool) (value string, counts bool) { // other ports have none at the same time
 			name, value, _ := strings.Cut(line, "} ")
 			return value, strings.HasPrefix(name, "cluster_active{")
+		},
+		HealthURL: "http://127.0.0.1:9901/metrics",
+		HealthValue: func(line string, port uint16) (what, value string) {
+			name, value, _ := strings.Cut(line, "} ")
+			if !strings.Contains(name, fmt.Sprintf(`{clusterName="health-check/%d"`, port)) &&
+				!strings.Contains(name, fmt.Sprintf(`{clusterName="readiness/%d"`, port)) {
+				return "", ""
+			}
+			for what, of := range map[string]string{
+				healthyListeners: `cluster_endpoints{*,state="healthy"`, passedChecks: `cluster_health_checks_total{*,result="passed"`,
+				failedChecks: `cluster_health_checks_total{*,result="failed"`,
+			} {
+				metric, label, _ := strings.Cut(of, "*")
+				if strings.HasPrefix(name, metric) && strings.HasSuffix(name, label) {
+					return what, value
+				}
+			}
+			return "", ""
 		},
 	}
 }
