@@ -37,8 +37,9 @@ var elsewhere = map[string]map[model.Feature]string{
 		"route.match.path.Suffix": "TestRulesMatchAsTheModel",
 	},
 	native.Name: {
-		"listener.requestsPerConnection": "TestRequestsPerConnection",
-		"balance.ConsistentHash":         "TestLegsOfCallMeet", "destination.jsondecap": "TestPairs", "destination.jsonencap": "TestPairs",
+		"listener.requestsPerConnection": "TestRequestsPerConnection", "destination.sendTimeout": "TestSendTimeout",
+		"listener.tls.hosts":     "TestCertificatesOfHosts",
+		"balance.ConsistentHash": "TestLegsOfCallMeet", "destination.jsondecap": "TestPairs", "destination.jsonencap": "TestPairs",
 		"destination.jsonsocket": "TestPairs", "destination.prometheus": "TestMetrics", "destination.sync": "TestSync",
 		"destination.udp": "TestLegsOfCallMeet", "destination.unix": "TestPairs", "destination.websocket": "TestPairs",
 		"listener.endSessions": "TestSessionsOfRemovedListener", "listener.jsonsocket": "TestLegsOfCallMeet",

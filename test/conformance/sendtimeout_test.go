@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,10 @@ import (
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+
+	"anymesh.dev/anymesh/internal/driver/native"
+	"anymesh.dev/anymesh/internal/proxy"
+	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
 // sendTimeoutCluster is the cluster of the case default-backend with a send timeout of 1 s.
@@ -39,21 +44,28 @@ func TestSendTimeout(t *testing.T) {
 			if _, err := os.Stat(path); err != nil {
 				t.Skip(err)
 			}
-			url := startCluster(t, path, backend.Addr().(*net.TCPAddr).AddrPort().Port())
-			start := time.Now()
-			r, err := http.Post(url+"/deaf", "", bytes.NewReader(make([]byte, 32<<20)))
-			if err != nil && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "broken pipe") ||
-				err == nil && r.StatusCode != http.StatusServiceUnavailable {
-				t.Errorf("a backend that does not read: got %v, %v; want status 503, or a reset", r, err)
-			}
-			if took := time.Since(start); took < time.Second || took > 5*time.Second {
-				t.Errorf("a backend that does not read: after %v; want a little more than 1 s", took)
-			}
-			r, err = http.Post(url+"/late", "", strings.NewReader("x"))
-			if err != nil || r.StatusCode != http.StatusOK {
-				t.Errorf("a backend that responds after 2.5 s: got %v, %v; want status 200", r, err)
-			}
+			checkSendTimeout(t, startCluster(t, path, backend.Addr().(*net.TCPAddr).AddrPort().Port()))
 		})
+	}
+	t.Run(native.Name, func(t *testing.T) {
+		checkSendTimeout(t, startNativeCluster(t, backend.Addr().(*net.TCPAddr).Port))
+	})
+}
+
+func checkSendTimeout(t *testing.T, url string) {
+	t.Helper()
+	start := time.Now()
+	r, err := http.Post(url+"/deaf", "", bytes.NewReader(make([]byte, 32<<20)))
+	if err != nil && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "broken pipe") ||
+		err == nil && r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a backend that does not read: got %v, %v; want status 503, or a reset", r, err)
+	}
+	if took := time.Since(start); took < time.Second || took > 5*time.Second {
+		t.Errorf("a backend that does not read: after %v; want a little more than 1 s", took)
+	}
+	r, err = http.Post(url+"/late", "", strings.NewReader("x"))
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Errorf("a backend that responds after 2.5 s: got %v, %v; want status 200", r, err)
 	}
 }
 
@@ -92,5 +104,41 @@ func startCluster(t *testing.T, binary string, backend uint16) string {
 			"http_filters": [{"name": "router", "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],
 			"route_config": {"virtual_hosts": [{"name": "x", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": %q}}]}]}
 		}}]}]}]}}`, staticCluster(t, cluster, backend), port, sendTimeoutCluster), fmt.Sprintf("127.0.0.1:%d", port))
+	return fmt.Sprintf("http://127.0.0.1:%d", port)
+}
+
+// startNativeCluster is startCluster for our proxy.
+func startNativeCluster(t *testing.T, backend int) string {
+	t.Helper()
+	c := &config.Config{}
+	for key, resources := range readCase(t, "ingress/default-backend").translate(native.Driver{}).Rendered {
+		for _, r := range resources {
+			if key.Name != "gateway" || r.Name != "cluster/a/up:80/send-1s" {
+				continue
+			}
+			value, err := config.ParseYAML(r.Body)
+			if err == nil {
+				err = config.Decode("", value, c)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(c.Clusters) != 1 {
+		t.Fatalf("got clusters %v, want one", c.Clusters)
+	}
+	c.Clusters[0].Endpoints = []config.Endpoint{{Spec: config.EndpointSpec{Address: "127.0.0.1", Port: backend}}}
+	port := freePorts(t, 1)[0]
+	to := &config.Route{Destination: config.ClusterRef{Name: c.Clusters[0].Name}}
+	c.Listeners = []config.Listener{{
+		Name: "in", Spec: config.ListenerSpec{Protocol: config.HTTP, Port: int(port), Address: "127.0.0.1"},
+		Rules: config.RulesRef{Inline: []config.RuleRef{{Inline: &config.Rule{
+			Action: config.Action{Route: &config.RouteRef{Inline: to}},
+		}}}},
+	}}
+	if err := proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil))).Replace(c); err != nil {
+		t.Fatal(err)
+	}
 	return fmt.Sprintf("http://127.0.0.1:%d", port)
 }

@@ -33,6 +33,9 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 	if d.Protocol == model.Unix || d.Transport == model.Unix {
 		out.Spec.Port = 0
 	}
+	if d.SendTimeout > 0 {
+		out.Spec.SendTimeout = max(1, milliseconds(d.SendTimeout))
+	}
 	out.Spec.TLS = clientTLS(d.TLS)
 	out.EachAddress = d.Discovery.Kind == model.DiscoverDNSEndpoints
 	named := d.Discovery.Kind == model.DiscoverDNS || out.EachAddress

@@ -23,9 +23,9 @@ var listenerFields = map[Protocol][]string{
 
 // clusterFields are the fields of a cluster's spec by protocol.
 var clusterFields = map[Protocol][]string{
-	HTTP:             {"port", "bind", "tls", "http2", "proxy_protocol", "to", "family"},
-	WebSocket:        {"port", "bind", "tls", "http2", "proxy_protocol", "family"},
-	TCP:              {"port", "bind", "tls", "proxy_protocol", "to", "family"},
+	HTTP:             {"port", "bind", "tls", "http2", "proxy_protocol", "to", "family", "send_timeout"},
+	WebSocket:        {"port", "bind", "tls", "http2", "proxy_protocol", "family", "send_timeout"},
+	TCP:              {"port", "bind", "tls", "proxy_protocol", "to", "family", "send_timeout"},
 	UDP:              {"port", "bind"},
 	UnixDomainSocket: {"type"},
 	JSONSocket:       {"transport", "header"},

@@ -150,6 +150,9 @@ type ClusterSpec struct {
 	To Dynamic `json:"to,omitempty"`
 	// Family is 4 or 6: host names have addresses of IPv4 or IPv6 only. Default: both.
 	Family int `json:"family,omitempty"`
+	// SendTimeout breaks a connection whose endpoint has accepted nothing of what is sent to it for this number of
+	// milliseconds. Pauses of the sender and of the response do not count. It needs Linux. Default: 0, never.
+	SendTimeout int `json:"send_timeout,omitempty"`
 	// TLS makes the cluster originate TLS.
 	TLS *ClusterTLS `json:"tls,omitempty"`
 }

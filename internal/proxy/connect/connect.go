@@ -176,6 +176,9 @@ func dial(
 			d.LocalAddr = net.TCPAddrFromAddrPort(bind)
 		}
 	}
+	if spec.SendTimeout > 0 {
+		d.Control = sendTimeout(spec.SendTimeout)
+	}
 	nc, err := d.DialContext(ctx, network, address)
 	if err == nil && spec.ProxyProtocol > 0 {
 		from, at := clientAddresses(meta)

@@ -96,7 +96,7 @@ func (p *plan) commitCluster(c newObject[config.Cluster]) {
 	for _, spec := range c.spec.Endpoints {
 		i := slices.IndexFunc(old, func(e *cluster.Endpoint) bool {
 			return e.Spec == spec.Spec && e.Weight == spec.EffectiveWeight() && before.Spec.Port == c.spec.Spec.Port &&
-				before.Spec.HTTP2 == c.spec.Spec.HTTP2 &&
+				before.Spec.HTTP2 == c.spec.Spec.HTTP2 && before.Spec.SendTimeout == c.spec.Spec.SendTimeout &&
 				before.Spec.TLS == nil && (e.Name == spec.Name || e.Auto && spec.Name == "")
 		})
 		if i < 0 {
