@@ -107,3 +107,41 @@ clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {addr
 		}
 	}
 }
+
+// Rules see the address of the client: that of the connection, or what a number of trusted proxies tell.
+func TestClientBehindProxies(t *testing.T) {
+	up := httpServer(t, func(http.ResponseWriter, *http.Request) {})
+	text := "listeners:\n"
+	for name, spec := range map[string]string{
+		"NONE": "forwarded: append", "ONE": "forwarded: trust, trusted_hops: 1", "TWO": "forwarded: trust, trusted_hops: 2",
+	} {
+		text += fmt.Sprintf("- {name: %[1]s, spec: {protocol: HTTP, port: $%[1]s, address: 127.0.0.1, %[2]s}, rules: to}\n", name, spec)
+	}
+	at := start(t, text+fmt.Sprintf(`
+rulelists:
+- name: to
+  rules:
+  - {match: {op: within, path: /HTTP/client, value: ['192.0.2.0/24', '2001:db8::/32']}, action: {route: {destination: up}}}
+  - {match: {op: test, path: /HTTP/client, value: 127.0.0.1}, action: {deny: true}}
+clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}]
+`, up), "NONE", "ONE", "TWO")
+	const served, peer, other = 200, 403, 404
+	for _, c := range []struct {
+		told           string
+		none, one, two int
+	}{
+		{"", peer, peer, peer}, {"192.0.2.1", peer, served, peer}, {"10.0.0.1, 192.0.2.1", peer, served, other},
+		{"192.0.2.1,10.0.0.1", peer, other, served}, {"2001:db8::1", peer, served, peer}, {"192.0.2.1,unknown", peer, peer, served},
+		{"10.0.0.1,192.0.2.1,10.0.0.2", peer, other, served},
+	} {
+		for listener, want := range map[string]int{"NONE": c.none, "ONE": c.one, "TWO": c.two} {
+			var fields []string
+			if c.told != "" {
+				fields = []string{"X-Forwarded-For: " + c.told}
+			}
+			if r, _ := do(t, request(t, "GET", "http://"+at[listener]+"/", nil, fields...)); r.StatusCode != want {
+				t.Errorf("%s with %q: got status %d, want %d", listener, c.told, r.StatusCode, want)
+			}
+		}
+	}
+}

@@ -49,7 +49,7 @@ var elsewhere = map[string]map[model.Feature]string{
 		"route.retry.disconnect": "TestDisconnectRetry", "route.rewrite.metadata": "TestJSONSocketHeader",
 		"discovery.Instances.weights": "TestWeightsOfPods", "discovery.Instances.addresses": "TestWeightsOfPods",
 		"route.redirect": "TestRedirect", "listener.rateLimit.connections": "TestRates", "discovery.None": "TestSync", "destination.echo": "TestWeightedSessions", "accessLog": "TestAccessLog",
-		"route.match.path.PathPrefix": "TestPredicates", "route.match.path.Suffix": "TestPredicates",
+		"route.match.path.Suffix":  "TestPredicates",
 		"route.match.query.Prefix": "TestPredicates", "route.match.query.Range": "TestPredicates",
 		"route.match.query.Regex": "TestPredicates", "route.match.query.Suffix": "TestPredicates",
 	},

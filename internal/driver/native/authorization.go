@@ -11,6 +11,8 @@ const (
 	peerURIs        = "/TLS/peer/uris"
 	peerNames       = "/TLS/peer/dns"
 	askedName       = "/TLS/sni"
+	// clientAddress is the address of the client of a gateway, behind trusted proxies.
+	clientAddress = "/HTTP/client"
 )
 
 // requestRules returns the rules of a listener for requests that go to a route, with the origins of the policies. With

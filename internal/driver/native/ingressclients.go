@@ -23,11 +23,7 @@ func ingressPredicate(c *model.IngressClients) any {
 		parts = append(parts, anyOf(op("intersects", peerURIs, names), op("intersects", peerNames, names)))
 	}
 	if len(c.Addresses) > 0 {
-		var ranges []any
-		for _, text := range rangeTexts(c.Addresses) {
-			ranges = append(ranges, text)
-		}
-		parts = append(parts, op("within", "/IP/src_addr", ranges))
+		parts = append(parts, op("within", "/IP/src_addr", anyTexts(c.Addresses)))
 	}
 	if len(c.ServerNames) > 0 {
 		parts = append(parts, asksFor(c.ServerNames))
@@ -47,6 +43,15 @@ func asksFor(serverNames []string) any {
 		names = append(names, one)
 	}
 	return anyOf(names...)
+}
+
+// anyTexts is rangeTexts for predicates.
+func anyTexts(ranges []netip.Prefix) []any {
+	var out []any
+	for _, text := range rangeTexts(ranges) {
+		out = append(out, text)
+	}
+	return out
 }
 
 func rangeTexts(ranges []netip.Prefix) []string {

@@ -75,19 +75,14 @@ func passTo(cluster string, match any) []config.RuleRef {
 // requests renders the listener for requests on a port, with a part for the rules of each service.
 func (r *renderer) requests(out model.Outbound) {
 	name := fmt.Sprintf("outbound/http/%d", out.Port)
-	list := config.RuleList{Name: name, Rules: []config.RuleRef{}}
-	var origins []model.Origin
-	for _, b := range out.Bindings {
-		if !b.Protocol.Requests() {
-			continue
-		}
-		rules := serviceName(out.Port, b)
-		list.Hosts = append(list.Hosts, config.HostRules{Hosts: hosts(b, out.Port), Rules: rules})
-		origins = append(origins, b.Origin)
-		r.service(rules, b)
-	}
+	list, origins := rulesByHost(name, out)
 	if len(list.Hosts) == 0 {
 		return
+	}
+	for _, b := range out.Bindings {
+		if b.Protocol.Requests() {
+			r.service(out.Port, b)
+		}
 	}
 	if r.view.Mesh.Egress == model.EgressAllow {
 		list.Rules = passTo(passRequests, nil)
@@ -97,6 +92,19 @@ func (r *renderer) requests(out model.Outbound) {
 	})
 	l.Rules.Name = name
 	r.add("listener/"+name, &config.Config{Listeners: []config.Listener{l}, RuleLists: []config.RuleList{list}}, origins...)
+}
+
+// rulesByHost returns the rules for requests on a port, which are those of the service that the host names.
+func rulesByHost(name string, out model.Outbound) (config.RuleList, []model.Origin) {
+	list := config.RuleList{Name: name, Rules: []config.RuleRef{}}
+	var origins []model.Origin
+	for _, b := range out.Bindings {
+		if b.Protocol.Requests() {
+			list.Hosts = append(list.Hosts, config.HostRules{Hosts: hosts(b, out.Port), Rules: serviceName(out.Port, b)})
+			origins = append(origins, b.Origin)
+		}
+	}
+	return list, origins
 }
 
 // hosts returns the values of the field Host for a service, in the forms of HostRules.
@@ -113,11 +121,13 @@ func hosts(b model.Binding, port uint16) []string {
 }
 
 // service renders the rules of a service on a port.
-func (r *renderer) service(name string, b model.Binding) {
+func (r *renderer) service(port uint16, b model.Binding) {
+	name := serviceName(port, b)
 	list := config.RuleList{Name: name, Rules: []config.RuleRef{}}
 	origins := []model.Origin{b.Origin}
+	named := r.view.Workload.Role == model.RoleGateway && !slices.Contains(r.view.ListenerPorts, port)
 	for _, route := range b.Routes {
-		if r.view.Workload.Role == model.RoleGateway {
+		if named {
 			var possible bool
 			if route.Match, possible = withHost(route.Match, b.Service); !possible {
 				continue
@@ -127,7 +137,7 @@ func (r *renderer) service(name string, b model.Binding) {
 			if to := rule.Action.Route; to != nil {
 				to.Inline.Metrics = &config.RouteMetrics{Service: b.Service, Route: route.Name}
 			}
-			list.Rules = append(list.Rules, config.RuleRef{Inline: rule})
+			list.Rules = append(list.Rules, withClients(route, rule)...)
 			origins = append(origins, route.Origin)
 		}
 	}

@@ -89,12 +89,9 @@ func toCluster(c config.ClusterRef) *config.RouteRef {
 // listener renders a listener with its rules.
 func (r *renderer) listener(in model.Inbound) {
 	l := in.Listener
-	if l.Router == "" {
-		return // the feature listener.services has a finding
-	}
 	of, known := protocols[l.Protocol]
-	if !known {
-		return // the feature has a finding
+	if !known || l.Router == "" && !l.Protocol.Requests() {
+		return // the feature has a finding, or no service gets the streams
 	}
 	out := config.Listener{
 		Name: fmt.Sprintf("%s:%d", strings.ToLower(string(of)), l.Port),
@@ -127,12 +124,20 @@ func (r *renderer) listener(in model.Inbound) {
 		out.Spec = config.ListenerSpec{Protocol: of, Transport: &below}
 	}
 	out.Rules.Inline = []config.RuleRef{}
+	if l.Router == "" {
+		r.forwards(&out.Spec)
+		list, services := r.byHost(out.Name, l.Port)
+		out.Rules.Name = list.Name
+		r.add("listener/"+out.Name, &config.Config{Listeners: []config.Listener{out}, RuleLists: []config.RuleList{list}},
+			append(origins, services...)...)
+		return
+	}
 	for _, route := range in.Routes {
-		if route.Action.Service != nil {
-			out.Spec.Canonical, out.Spec.Forwarded = true, forwarded(r.view.Workload)
+		if route.Action.Service != nil || route.Clients != nil {
+			r.forwards(&out.Spec)
 		}
 		if rule := r.rule(route, r.view.Workload.Role == model.RoleGateway); rule != nil {
-			out.Rules.Inline = append(out.Rules.Inline, config.RuleRef{Inline: rule})
+			out.Rules.Inline = append(out.Rules.Inline, withClients(route, rule)...)
 			origins = append(origins, route.Origin)
 		}
 	}

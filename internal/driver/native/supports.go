@@ -10,7 +10,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"listener.timeout": true, "listener.router": true, "balance.ConsistentHash": true,
 		"route.match.method": true, "route.match.scheme": true, "route.match.host": true, "authorization": true, "authorization.ingress": true,
 		"egress.addresses": true, "egress.ports": true, "egress.serverNames": true,
-		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.service": true, "gateway.trustedHops": true, "route.rewrite": true, "route.redirect": true,
+		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.service": true, "route.clients": true, "listener.services": true, "gateway.trustedHops": true, "route.rewrite": true, "route.redirect": true,
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true, "route.retry.backoff": true,
 		"outlierDetection": true, "panicThreshold": true, "destination.limits": true, "destination.sendTimeout": true, "listener.circuitBreaker": true, "listener.requestsPerConnection": true,
 		"listener.rateLimit.connections": true, "listener.rateLimit.requests": true,

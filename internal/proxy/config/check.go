@@ -12,7 +12,7 @@ import (
 
 // listenerFields are the fields of a listener's spec by protocol.
 var listenerFields = map[Protocol][]string{
-	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol", "captured", "canonical", "forwarded"},
+	HTTP:             {"port", "address", "tls", "http2", "proxy_protocol", "captured", "canonical", "forwarded", "trusted_hops"},
 	WebSocket:        {"port", "address", "tls", "http2", "proxy_protocol"},
 	TCP:              {"port", "address", "tls", "proxy_protocol", "captured", "sni"},
 	UDP:              {"port", "address", "connect", "options"},

@@ -94,6 +94,9 @@ func (s *ListenerSpec) check() error {
 	if !slices.Contains([]string{"", "append", "trust"}, s.Forwarded) {
 		return fmt.Errorf("forwarded: %q is none of append and trust", s.Forwarded)
 	}
+	if s.TrustedHops < 0 || s.TrustedHops > 0 && s.Forwarded != "trust" {
+		return errors.New("trusted_hops: must not be negative, and needs forwarded: trust")
+	}
 	if err := checkType(s.Type); err != nil {
 		return err
 	}

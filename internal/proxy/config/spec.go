@@ -56,10 +56,14 @@ type ListenerSpec struct {
 	// see them: dot segments are resolved, slashes merged, and percent-encoding normalized; a dot at the end of the host
 	// is removed. By default, requests with dot segments in the path are refused.
 	Canonical bool `json:"canonical,omitempty"`
-	// Forwarded makes the listener append the address of the client to X-Forwarded-For, and set X-Forwarded-Proto:
+	// Forwarded makes the listener append the address of the client to X-Forwarded-For, set X-Forwarded-Proto, and have
+	// the address of the client in /HTTP/client of the metadata:
 	// "append" replaces the scheme that the client sends, "trust" keeps it, for listeners behind another proxy. Default:
 	// both fields are forwarded as they are.
 	Forwarded string `json:"forwarded,omitempty"`
+	// TrustedHops is the number of proxies before a listener with "trust" that append to X-Forwarded-For: /HTTP/client of
+	// the metadata is the address that the first of them has added. Default: 0, the address of the connection.
+	TrustedHops int `json:"trusted_hops,omitempty"`
 	// SNI makes a TCP listener read the server name that the client of TLS asks for, into /TLS/sni of the metadata. TLS is
 	// forwarded. Clients have a second to send it.
 	SNI bool `json:"sni,omitempty"`

@@ -44,6 +44,7 @@ type conn struct {
 	counted    *Stats         // of the route; nil without labels
 	sending    sync.WaitGroup // the goroutine that sends a body uses the input
 
+	origin   string // the address of the client, behind trusted proxies
 	head     []byte // of the request, before its body is read
 	request  http1.Request
 	response http1.Response

@@ -29,6 +29,10 @@ func (c *conn) Lookup(p metadata.Path) metadata.Value {
 		return leaf(p[2:], c.version())
 	case "scheme":
 		return leaf(p[2:], c.scheme())
+	case "client":
+		if c.s.Forwarded != "" {
+			return leaf(p[2:], c.origin)
+		}
 	case "headers":
 		if len(p) == 2 {
 			return metadata.Of(headers(&c.request))
@@ -150,6 +154,9 @@ func (c *conn) Tree() metadata.Tree {
 	root := config.Copy(c.base).(map[string]any)
 	head := Metadata(&c.request)
 	head["version"], head["scheme"] = c.version(), c.scheme()
+	if c.s.Forwarded != "" {
+		head["client"] = c.origin
+	}
 	root["HTTP"] = head
 	return metadata.Tree{Root: root}
 }

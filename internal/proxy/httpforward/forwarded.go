@@ -1,6 +1,7 @@
 package httpforward
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -31,7 +32,9 @@ func (c *conn) addForwarded() {
 		}
 		return true
 	})
-	addresses = append(addresses, metadata.At(c.base, metadata.Path{"IP", "src_addr"}).Text)
+	peer := metadata.At(c.base, metadata.Path{"IP", "src_addr"}).Text
+	c.origin = originOf(addresses, peer, c.s.TrustedHops)
+	addresses = append(addresses, peer)
 	if told == "" || c.s.Forwarded != "trust" {
 		told = "http"
 		if c.base["TLS"] != nil {
@@ -42,4 +45,19 @@ func (c *conn) addForwarded() {
 		http1.Field{Name: []byte(forwardedFor), Value: []byte(strings.Join(addresses, ","))},
 		http1.Field{Name: []byte(forwardedProto), Value: []byte(told)},
 	)
+}
+
+// originOf returns the address of the client behind a number of proxies. It is that of the connection if the proxies
+// have not told it.
+func originOf(told []string, peer string, hops int) string {
+	if hops == 0 {
+		return peer
+	}
+	all := strings.Split(strings.Join(told, ","), ",")
+	if at := len(all) - hops; at >= 0 {
+		if address, err := netip.ParseAddr(strings.TrimSpace(all[at])); err == nil {
+			return address.String()
+		}
+	}
+	return peer
 }

@@ -53,8 +53,9 @@ type Server struct {
 	Ended func() func(*Request)
 	// Tracer returns what makes spans of requests; nil if nothing does.
 	Tracer func() *tracing.Tracer
-	// Forwarded is that of config.ListenerSpec.
-	Forwarded string
+	// Forwarded and TrustedHops are those of config.ListenerSpec.
+	Forwarded   string
+	TrustedHops int
 	// Canonical makes paths and hosts canonical.
 	Canonical bool
 	// HTTP2 tells that connections may have HTTP/2.
