@@ -136,6 +136,43 @@ func TestMissingCertificate(t *testing.T) {
 	}
 }
 
+// Clients get the certificate of the server name that they ask for, or else that of the listener. One that is missing
+// stops its own clients only.
+func TestCertificatesOfHosts(t *testing.T) {
+	dirs := map[string]string{}
+	for _, name := range []string{"other.example", "a.example", "b.example"} {
+		dirs[name] = t.TempDir()
+		writeCertificate(t, dirs[name], name)
+	}
+	hosts := "hosts: ["
+	for names, of := range map[string]string{"[A.example, a2.example]": "a.example", "[b.example]": "b.example"} {
+		hosts += fmt.Sprintf("{hosts: %s, certificate: %[2]s/cert.pem, key: %[2]s/key.pem}, ", names, dirs[of])
+	}
+	hosts += "{hosts: [gone.example], certificate: /nothing, key: /nothing}]"
+	at := start(t, fmt.Sprintf(`
+listeners:
+- {name: all, spec: {protocol: TCP, port: $ALL, address: 127.0.0.1, tls: {certificate: %[1]s/cert.pem, key: %[1]s/key.pem, %[2]s}}, rules: to}
+- {name: only, spec: {protocol: TCP, port: $ONLY, address: 127.0.0.1, tls: {%[2]s}}, rules: to}
+rulelists: [{name: to, rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]}]
+`, dirs["other.example"], hosts), "ALL", "ONLY")
+	for _, c := range []struct{ asked, all, only string }{
+		{"a.example", "a.example", "a.example"}, {"A2.EXAMPLE", "a.example", "a.example"}, {"b.example", "b.example", "b.example"},
+		{"c.example", "other.example", ""}, {"", "other.example", ""}, {"gone.example", "", ""},
+	} {
+		for listener, want := range map[string]string{"ALL": c.all, "ONLY": c.only} {
+			got := ""
+			secure, err := tls.Dial("tcp", at[listener], &tls.Config{ServerName: c.asked, InsecureSkipVerify: true})
+			if err == nil {
+				got = secure.ConnectionState().PeerCertificates[0].Subject.CommonName
+				_ = secure.Close()
+			}
+			if got != want {
+				t.Errorf("listener %s, server name %q: got the certificate of %q, want %q", listener, c.asked, got, want)
+			}
+		}
+	}
+}
+
 // The certificates of both sides must have a name that the other one expects.
 func TestPeerNames(t *testing.T) {
 	dir := t.TempDir()

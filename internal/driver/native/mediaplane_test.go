@@ -186,6 +186,7 @@ func configurationOf(t *testing.T, v *model.View, resolve func(model.Key) (model
 		}
 		whole.Listeners = append(whole.Listeners, part.Listeners...)
 		whole.Clusters = append(whole.Clusters, part.Clusters...)
+		whole.RuleLists = append(whole.RuleLists, part.RuleLists...)
 	}
 	return whole, findings
 }

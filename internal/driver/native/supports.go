@@ -6,7 +6,7 @@ import "anymesh.dev/anymesh/model"
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
 		"egress.Allow": true, "egress.Deny": true, "egress.names": true, "accessLog": true, "accessLog.text": true, "accessLog.json": true, "destination.tls": true,
-		"listener.tls.Strict": true, "listener.tls.Permissive": true, model.SecretFeature(model.ProviderMesh): true,
+		"listener.tls.Strict": true, "listener.tls.Permissive": true, "listener.tls.hosts": true, model.SecretFeature(model.ProviderMesh): true,
 		"listener.timeout": true, "listener.router": true, "balance.ConsistentHash": true,
 		"route.match.method": true, "route.match.scheme": true, "route.match.host": true, "authorization": true, "authorization.ingress": true,
 		"egress.addresses": true, "egress.ports": true, "egress.serverNames": true,

@@ -39,12 +39,18 @@ func serverTLS(t *model.ServerTLS) (tls *config.ListenerTLS, ok bool) {
 	if t == nil {
 		return nil, true
 	}
-	if t.Certificate == nil || t.Validation != nil && t.Validation.Trust() == "" { // no handshake succeeds
+	none := t.Certificate == nil && len(t.Hosts) == 0
+	if none || t.Validation != nil && t.Validation.Trust() == "" { // no handshake succeeds
 		return &config.ListenerTLS{Permissive: true}, t.Mode == model.TLSPermissive
 	}
-	c := certificateFiles(*t.Certificate)
-	tls = &config.ListenerTLS{
-		Certificate: c.ChainFile, Key: c.KeyFile, Permissive: t.Mode == model.TLSPermissive,
+	tls = &config.ListenerTLS{Permissive: t.Mode == model.TLSPermissive}
+	if t.Certificate != nil {
+		c := certificateFiles(*t.Certificate)
+		tls.Certificate, tls.Key = c.ChainFile, c.KeyFile
+	}
+	for _, h := range t.Hosts {
+		c := certificateFiles(h.Certificate)
+		tls.Hosts = append(tls.Hosts, config.HostCertificate{Hosts: h.Hosts, Certificate: c.ChainFile, Key: c.KeyFile})
 	}
 	if v := t.Validation; v != nil {
 		tls.ClientCA, tls.Peers = trustFile(*v), v.Names

@@ -182,10 +182,12 @@ func (h *HeaderRule) check(map[string]bool) error {
 }
 
 func (t *ListenerTLS) check(map[string]bool) error {
-	switch without := t.Certificate == "" && t.Key == ""; {
-	case without && !t.Permissive && !t.acceptsPlain(), !without && (t.Certificate == "" || t.Key == ""):
+	without := t.Certificate == "" && t.Key == ""
+	none := without && len(t.Hosts) == 0
+	switch {
+	case none && !t.Permissive && !t.acceptsPlain(), !without && (t.Certificate == "" || t.Key == ""):
 		return errors.New("certificate: certificate and key are required")
-	case without && t.ClientCA != "":
+	case none && t.ClientCA != "":
 		return errors.New("client_ca: it has no effect without a certificate")
 	}
 	if len(t.Peers) > 0 && t.ClientCA == "" {
@@ -197,6 +199,13 @@ func (t *ListenerTLS) check(map[string]bool) error {
 // acceptsPlain reports whether the listener has exceptions for clients without TLS.
 func (t *ListenerTLS) acceptsPlain() bool {
 	return slices.ContainsFunc(t.Exceptions, func(e TLSException) bool { return e.Plain })
+}
+
+func (h *HostCertificate) check(map[string]bool) error {
+	if len(h.Hosts) == 0 || h.Certificate == "" || h.Key == "" {
+		return errors.New("hosts: hosts, certificate and key are required")
+	}
+	return nil
 }
 
 func (e *TLSException) check(map[string]bool) error {

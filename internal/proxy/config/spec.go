@@ -95,6 +95,9 @@ type ListenerTLS struct {
 	Certificate string `json:"certificate,omitempty"`
 	// Key is the path of the PEM file with the private key.
 	Key string `json:"key,omitempty"`
+	// Hosts are certificates for clients that ask for some server names. Other clients get the certificate of the
+	// listener. Clients whose certificate does not exist are refused.
+	Hosts []HostCertificate `json:"hosts,omitempty"`
 	// ClientCA is the path of the PEM file with CAs of client certificates, which are then required.
 	ClientCA string `json:"client_ca,omitempty"`
 	// Peers are names: the certificate of a client must have one of them, as URI (SPIFFE ID) or DNS name. A star at the
@@ -108,6 +111,16 @@ type ListenerTLS struct {
 	ALPN []string `json:"alpn,omitempty"`
 	// Exceptions are clients that are accepted with less than the listener requires.
 	Exceptions []TLSException `json:"exceptions,omitempty"`
+}
+
+// HostCertificate is a certificate for some server names.
+type HostCertificate struct {
+	// Hosts are the server names, in any case. The first certificate of a name counts.
+	Hosts []string `json:"hosts"`
+	// Certificate is the path of the PEM file with the certificate chain.
+	Certificate string `json:"certificate"`
+	// Key is the path of the PEM file with the private key.
+	Key string `json:"key"`
 }
 
 // TLSException are clients of a listener that need no certificate.

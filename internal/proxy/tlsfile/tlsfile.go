@@ -64,31 +64,18 @@ func pool(name string) (*x509.CertPool, error) {
 	return p, nil
 }
 
-var errNoCertificate = errors.New("the listener has no certificate")
-
 // Server returns the configuration of a listener. Without a certificate, no handshake succeeds. Protocols are offered
 // if the listener names none.
 func Server(spec *config.ListenerTLS, protocols []string) (*tls.Config, error) {
 	if len(spec.ALPN) > 0 {
 		protocols = spec.ALPN
 	}
-	if spec.Certificate == "" {
-		refuse := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errNoCertificate }
-		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: refuse}, nil
-	}
-	certificates, cas := new(parsed[tls.Certificate]), new(parsed[x509.CertPool])
-	certificate := func() (*tls.Certificate, error) {
-		return certificates.get(func() (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(spec.Certificate, spec.Key)
-			return &c, err
-		}, spec.Certificate, spec.Key)
-	}
-	c := &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: protocols,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
-	}
-	if _, err := certificate(); err != nil {
-		return nil, fmt.Errorf("tls.certificate: %w", err)
+	certificates, cas := newCertificates(spec), new(parsed[x509.CertPool])
+	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, GetCertificate: certificates.of}
+	if certificates.others != nil {
+		if _, err := certificates.others.load(); err != nil {
+			return nil, fmt.Errorf("tls.certificate: %w", err)
+		}
 	}
 	if spec.ClientCA == "" {
 		return c, nil
