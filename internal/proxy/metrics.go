@@ -6,13 +6,18 @@ import (
 	"net/http"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/httpforward"
 )
 
-// serveMetrics serves the metrics in the text format of Prometheus, and /ready.
+// serveMetrics serves the metrics in the text format of Prometheus, /ready, and /health.
 func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/ready" {
+	switch r.URL.Path {
+	case "/ready":
 		_, _ = io.WriteString(w, "ready\n")
+		return
+	case "/health":
+		p.serveHealth(w, r.URL.Query().Get("clusters"))
 		return
 	}
 	var out strings.Builder
@@ -50,13 +55,20 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	for _, c := range clusters {
 		m.add("cluster_ejections_total", float64(c.Ejections.Load()), "clusterName", c.Name)
 	}
+	m.head("cluster_health_checks_total", "counter", "Health checks of endpoints, by result.")
+	for _, c := range clusters {
+		if c.HealthCheck != nil {
+			m.add("cluster_health_checks_total", float64(c.Passed.Load()), "clusterName", c.Name, "result", "passed")
+			m.add("cluster_health_checks_total", float64(c.NotPassed.Load()), "clusterName", c.Name, "result", "failed")
+		}
+	}
 	m.head("cluster_endpoints", "gauge", "Endpoints by state: healthy, unhealthy by health checks, ejected because they failed.")
 	for _, c := range clusters {
 		count := map[string]int{}
 		for _, e := range c.Targets() {
 			count[e.State()]++
 		}
-		for _, state := range []string{"healthy", "unhealthy", "ejected"} {
+		for _, state := range []string{cluster.Healthy, cluster.Unhealthy, cluster.Ejected} {
 			m.add("cluster_endpoints", float64(count[state]), "clusterName", c.Name, "state", state)
 		}
 	}
@@ -80,8 +92,26 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 			m.add("udp_dropped_packets_total", float64(l.udp.Dropped.Load()), l.labels()...)
 		}
 	}
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = io.WriteString(w, out.String())
+	m.send(w)
+}
+
+// serveHealth serves, for each cluster whose name begins with a prefix, the number of its healthy endpoints.
+func (p *Proxy) serveHealth(w http.ResponseWriter, prefix string) {
+	m := metrics{&strings.Builder{}}
+	m.head("cluster_healthy_endpoints", "gauge", "Endpoints that pass their health checks and are not ejected.")
+	for _, c := range p.store.AllClusters() {
+		if !strings.HasPrefix(c.Name, prefix) {
+			continue
+		}
+		healthy := 0
+		for _, e := range c.Targets() {
+			if e.State() == cluster.Healthy {
+				healthy++
+			}
+		}
+		m.add("cluster_healthy_endpoints", float64(healthy), "clusterName", c.Name)
+	}
+	m.send(w)
 }
 
 // requests returns the number of sessions and requests.
@@ -99,6 +129,11 @@ func (l *listener) labels() []string {
 
 // metrics writes the text format.
 type metrics struct{ out *strings.Builder }
+
+func (m metrics) send(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = io.WriteString(w, m.out.String())
+}
 
 func (m metrics) head(name, kind, help string) {
 	fmt.Fprintf(m.out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)

@@ -117,6 +117,38 @@ func TestHealthCheckProtocols(t *testing.T) {
 	until(t, "a server that is not serving", func() bool { return strings.Contains(api.get("endpoints/one"), `"unhealthy"`) })
 }
 
+// A check asks with its host, and passes with its statuses. The metrics count what becomes of it, and /health has the
+// healthy endpoints of the clusters that are asked for.
+func TestHealthOfClusters(t *testing.T) {
+	up := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "shop.example:80" {
+			w.WriteHeader(404)
+			return
+		}
+		w.WriteHeader(204)
+	})
+	const check = "- {name: %s, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}], health_check: {path: /, interval: 10, %s}}\n"
+	at := start(t, `
+listeners:
+- {name: stats, spec: {protocol: HTTP, port: $STATS, address: 127.0.0.1}, rules: [{action: {route: {destination: {spec: {protocol: Prometheus}}}}}]}
+clusters:
+`+fmt.Sprintf(check, "a/good", up, "host: 'shop.example:80'")+fmt.Sprintf(check, "a/other", up, "host: other")+
+		fmt.Sprintf(check, "a/status", up, "host: 'shop.example:80', statuses: [200]")+fmt.Sprintf(check, "b", up, "host: other"),
+		"STATS")
+	until(t, "the health of the clusters", func() bool {
+		_, metrics := do(t, request(t, "GET", "http://"+at["STATS"]+"/metrics", nil))
+		_, health := do(t, request(t, "GET", "http://"+at["STATS"]+"/health?clusters=a/", nil))
+		return strings.HasSuffix(health, `
+cluster_healthy_endpoints{clusterName="a/good"} 1
+cluster_healthy_endpoints{clusterName="a/other"} 0
+cluster_healthy_endpoints{clusterName="a/status"} 0
+`) && strings.Contains(metrics, `cluster_health_checks_total{clusterName="a/good",result="failed"} 0`) &&
+			strings.Contains(metrics, `cluster_health_checks_total{clusterName="b",result="passed"} 0`) &&
+			!strings.Contains(metrics, `cluster_health_checks_total{clusterName="a/good",result="passed"} 0`) &&
+			!strings.Contains(metrics, `cluster_health_checks_total{clusterName="b",result="failed"} 0`)
+	})
+}
+
 // An endpoint that fails again and again is ejected for a while.
 func TestOutlier(t *testing.T) {
 	var failing atomic.Bool

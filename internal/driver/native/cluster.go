@@ -138,10 +138,14 @@ func healthCheck(h *model.HealthCheck) *config.HealthCheck {
 	if h == nil {
 		return nil
 	}
-	return &config.HealthCheck{
-		Protocol: checks[h.Protocol], Path: h.Path, Interval: max(10, milliseconds(h.Interval)),
+	out := &config.HealthCheck{
+		Protocol: checks[h.Protocol], Path: h.Path, Host: h.Host, Interval: max(10, milliseconds(h.Interval)),
 		Timeout: max(1, milliseconds(h.Timeout)), Healthy: int(h.HealthyThreshold), Unhealthy: int(h.UnhealthyThreshold),
 	}
+	if out.Kind() == "HTTP" {
+		out.Statuses = []int{200}
+	}
+	return out
 }
 
 func outlier(o *model.OutlierDetection) *config.Outlier {

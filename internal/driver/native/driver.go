@@ -71,6 +71,7 @@ func (Driver) Patch(ctx context.Context) error {
 		AccessLog:    sidecar.AccessLogFile,
 		ReadyURL:     fmt.Sprintf("http://127.0.0.1:%d/ready", defaultStatsPort),
 		MetricsURL:   fmt.Sprintf("http://127.0.0.1:%d/metrics", defaultStatsPort),
+		HealthURL:    healthURL(injector.Workload),
 		RelaySocket:  xdsSocket,
 		RelayAddress: fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", injector.OsmNamespace, injector.Configurator.GetProxyServerPort()),
 	}

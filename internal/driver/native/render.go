@@ -93,6 +93,7 @@ func (r *renderer) listener(in model.Inbound) {
 	if !known || l.Router == "" && !l.Protocol.Requests() {
 		return // the feature has a finding, or no service gets the streams
 	}
+	r.checkListener(l)
 	out := config.Listener{
 		Name: fmt.Sprintf("%s:%d", strings.ToLower(string(of)), l.Port),
 		Spec: config.ListenerSpec{Protocol: of, Port: int(l.Port)},
@@ -123,7 +124,6 @@ func (r *renderer) listener(in model.Inbound) {
 		below.Protocol = protocols[l.Transport]
 		out.Spec = config.ListenerSpec{Protocol: of, Transport: &below}
 	}
-	out.Rules.Inline = []config.RuleRef{}
 	if l.Router == "" {
 		r.forwards(&out.Spec)
 		list, services := r.byHost(out.Name, l.Port)
@@ -132,6 +132,7 @@ func (r *renderer) listener(in model.Inbound) {
 			append(origins, services...)...)
 		return
 	}
+	out.Rules.Inline = []config.RuleRef{}
 	for _, route := range in.Routes {
 		if route.Action.Service != nil || route.Clients != nil {
 			r.forwards(&out.Spec)

@@ -12,7 +12,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"egress.addresses": true, "egress.ports": true, "egress.serverNames": true,
 		"route.match.predicate": true, "route.chain": true, "route.weights": true, "route.conversion": true, "route.service": true, "route.clients": true, "listener.services": true, "gateway.trustedHops": true, "route.rewrite": true, "route.redirect": true,
 		"route.rewrite.metadata": true, "route.timeout": true, "route.retry.status": true, "route.retry.pause": true, "route.retry.backoff": true,
-		"outlierDetection": true, "panicThreshold": true, "destination.limits": true, "destination.sendTimeout": true, "listener.circuitBreaker": true, "listener.requestsPerConnection": true,
+		"outlierDetection": true, "panicThreshold": true, "destination.limits": true, "destination.sendTimeout": true, "listener.circuitBreaker": true, "listener.healthCheck": true, "listener.requestsPerConnection": true,
 		"listener.rateLimit.connections": true, "listener.rateLimit.requests": true,
 		model.DiscoveryFeature(model.DiscoverDNS): true, model.DiscoveryFeature(model.DiscoverDNSEndpoints): true,
 		model.DiscoveryFeature(model.DiscoverInstances): true,

@@ -58,6 +58,8 @@ type Stats struct {
 	Active, Retrying atomic.Int64
 	// Overflows counts what exceeded the limits, Ejections the endpoints that were ejected.
 	Overflows, Ejections atomic.Uint64
+	// Passed and NotPassed count the health checks.
+	Passed, NotPassed atomic.Uint64
 	// Sent and Received count the data of sessions; that of HTTP requests is not counted.
 	Sent, Received Traffic
 	// Shared is what the sessions of a pseudo cluster share.

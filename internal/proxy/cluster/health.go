@@ -26,15 +26,22 @@ type health struct {
 	timer     *time.Timer
 }
 
-// State returns "healthy", "unhealthy" or "ejected".
+// The states of endpoints.
+const (
+	Healthy   = "healthy"
+	Unhealthy = "unhealthy"
+	Ejected   = "ejected"
+)
+
+// State returns the state of the endpoint.
 func (e *Endpoint) State() string {
 	switch {
 	case e.health.unhealthy.Load():
-		return "unhealthy"
+		return Unhealthy
 	case e.health.ejected.Load():
-		return "ejected"
+		return Ejected
 	}
-	return "healthy"
+	return Healthy
 }
 
 // Watched reports whether the cluster of the endpoint has health checks or ejects endpoints.
@@ -218,8 +225,10 @@ func (c *Cluster) checkAlways(ctx context.Context, e *Endpoint) {
 		}
 		if err == nil {
 			passed, failed = passed+1, 0
+			c.Passed.Add(1)
 		} else {
 			passed, failed = 0, failed+1
+			c.NotPassed.Add(1)
 		}
 		before := e.health.unhealthy.Load()
 		after := before && passed < healthy || failed >= unhealthy

@@ -40,12 +40,17 @@ func (r *Redirect) check(set map[string]bool) error {
 	switch {
 	case r.Scheme != "http" && r.Scheme != "https":
 		return fmt.Errorf("scheme: %q is none of http and https", r.Scheme)
-	case r.Host == "" || strings.ContainsFunc(r.Host, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' }):
+	case !isHost(r.Host):
 		return fmt.Errorf("host: %q is no host", r.Host)
 	case !slices.Contains(redirectStatuses, r.Status):
 		return fmt.Errorf("status: %d is none of %v", r.Status, redirectStatuses)
 	}
 	return nil
+}
+
+// isHost reports whether a text can be a host, with a port or without.
+func isHost(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' || c == '/' })
 }
 
 func (r *Rewrite) check(set map[string]bool) error {

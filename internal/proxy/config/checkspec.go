@@ -118,11 +118,11 @@ func (s *ClusterSpec) check() error {
 	if s.ProxyProtocol < 0 || s.ProxyProtocol > 2 {
 		return fmt.Errorf("proxy_protocol: must be 1 or 2, is %d", s.ProxyProtocol)
 	}
-	if s.ProxyProtocol > 0 && s.HTTP2 {
-		return errors.New("proxy_protocol: sessions share the connections of HTTP/2")
-	}
 	if s.SendTimeout < 0 || s.SendTimeout > 1e9 {
 		return errors.New("send_timeout: must be from 0 to 1000000000 milliseconds")
+	}
+	if s.ProxyProtocol > 0 && s.HTTP2 {
+		return errors.New("proxy_protocol: sessions share the connections of HTTP/2")
 	}
 	if err := errors.Join(checkType(s.Type), s.checkDynamic()); err != nil {
 		return err

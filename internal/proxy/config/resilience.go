@@ -8,13 +8,18 @@ import (
 	"time"
 )
 
-// HealthCheck asks each endpoint again and again whether it works. An endpoint is used before its first check.
+// HealthCheck asks each endpoint again and again whether it works. An endpoint is not used before its first check; what
+// goes to a new cluster waits for the first checks, up to 5 seconds.
 type HealthCheck struct {
-	// Protocol is TCP (the endpoint accepts connections), HTTP (it answers GET with a status from 200 to 399) or gRPC (its
+	// Protocol is TCP (the endpoint accepts connections), HTTP (it answers GET with one of the statuses) or gRPC (its
 	// health service says SERVING). Default: HTTP if path is set, else TCP. With http2 in the cluster, HTTP uses HTTP/2.
 	Protocol string `json:"protocol,omitempty"`
 	// Path is the path of HTTP checks. Default: "/".
 	Path string `json:"path,omitempty"`
+	// Statuses are those with which HTTP checks pass. Default: 200 to 399.
+	Statuses []int `json:"statuses,omitempty"`
+	// Host is the host of HTTP and gRPC checks. Default: the address of the endpoint.
+	Host string `json:"host,omitempty"`
 	// Service is the name of the service that gRPC checks ask for. Default: none, which is the whole server.
 	Service string `json:"service,omitempty"`
 	// Port is another port than that of the endpoint.
@@ -76,6 +81,14 @@ func (h *HealthCheck) Kind() string {
 	return "TCP"
 }
 
+// Passes reports whether a status passes an HTTP check.
+func (h *HealthCheck) Passes(status int) bool {
+	if len(h.Statuses) == 0 {
+		return status >= 200 && status <= 399
+	}
+	return slices.Contains(h.Statuses, status)
+}
+
 // Every returns the time between checks.
 func (h *HealthCheck) Every() time.Duration { return milliseconds(h.Interval, 5000) }
 
@@ -93,6 +106,10 @@ func (h *HealthCheck) check(map[string]bool) error {
 		return fmt.Errorf("protocol: %q is none of TCP, HTTP and gRPC", h.Protocol)
 	case h.Path != "" && (h.Kind() != "HTTP" || h.Path[0] != '/' || strings.ContainsAny(h.Path, " \t\r\n")):
 		return errors.New("path: is the path of checks of the protocol HTTP")
+	case len(h.Statuses) > 0 && h.Kind() != "HTTP":
+		return errors.New("statuses: are those of checks of the protocol HTTP")
+	case h.Host != "" && (h.Kind() == "TCP" || !isHost(h.Host)):
+		return fmt.Errorf("host: %q is no host of checks of the protocols HTTP and gRPC", h.Host)
 	case h.Service != "" && h.Kind() != "GRPC":
 		return errors.New("service: is a field of checks of the protocol gRPC")
 	case h.Interval != 0 && h.Interval < 10 || h.Interval > 1e9:

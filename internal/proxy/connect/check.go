@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -58,12 +59,13 @@ func checkHTTP(nc net.Conn, h *config.HealthCheck, e *cluster.Endpoint) error {
 	if path == "" {
 		path = "/"
 	}
-	_, err := fmt.Fprintf(nc, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: anymesh-proxy\r\nConnection: close\r\n\r\n", path, e.Address)
+	_, err := fmt.Fprintf(nc, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: anymesh-proxy\r\nConnection: close\r\n\r\n", path,
+		cmp.Or(h.Host, e.Address))
 	if err != nil {
 		return err
 	}
 	r, _, err := readHead(nc)
-	if err == nil && (r.Status < 200 || r.Status > 399) {
+	if err == nil && !h.Passes(r.Status) {
 		err = fmt.Errorf("status %d", r.Status)
 	}
 	return err
@@ -98,7 +100,7 @@ func checkGRPC(nc net.Conn, h *config.HealthCheck, e *cluster.Endpoint) error {
 	}
 	body := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
 	_, err := fmt.Fprintf(nc, "POST /grpc.health.v1.Health/Check HTTP/1.1\r\nHost: %s\r\nContent-Type: application/grpc\r\n"+
-		"User-Agent: anymesh-proxy\r\nContent-Length: %d\r\n\r\n%s", e.Address, len(body), body)
+		"User-Agent: anymesh-proxy\r\nContent-Length: %d\r\n\r\n%s", cmp.Or(h.Host, e.Address), len(body), body)
 	if err != nil {
 		return err
 	}
