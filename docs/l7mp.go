@@ -19,7 +19,8 @@ This page lists the effect of each field of ` + "`l7mp.io/v1`" + `. [The page of
 
 ## Protocols
 
-The only key of ` + "`spec.listener.spec`" + ` and of ` + "`cluster.spec`" + ` is a protocol, in small letters or as written here.
+The only key of ` + "`spec.listener.spec`" + ` and of ` + "`cluster.spec`" + ` is a protocol, in small letters or as written here; or the key ` + "`protocol`" + ` has
+it, beside the parameters.
 
 | protocol | of | parameters with an effect | parameters with a finding |
 |---|---|---|---|

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
@@ -14,12 +13,7 @@ import (
 // TestL7mpTasks applies the tasks of l7mp's documentation as published: a chain from UDP over WebSocket to a unix
 // socket and on to UDP, DNS servers of which one is deleted, the DNS of the cluster, and calls of the media plane.
 func TestL7mpTasks(t *testing.T) {
-	run(t, "label", "namespace", "default", "l7mp.io/injection=enabled", "--overwrite")
-	t.Cleanup(func() {
-		if _, err := kubectl(context.Background(), "label", "namespace", "default", "l7mp.io/injection-"); err != nil {
-			t.Error(err)
-		}
-	})
+	injectDefault(t)
 	const calls = 4
 	media := l7mpMedia
 	for i := range 2 * calls {
