@@ -53,8 +53,9 @@ func (l *listener) listen() error {
 	}
 	l.http = &httpforward.Server{
 		Rules: l.rules.Load, Handler: l, Dialer: l.proxy.connect, Limits: http1.DefaultLimits,
-		Canonical: l.spec.Spec.Canonical, Forwarded: l.spec.Spec.Forwarded, TrustedHops: l.spec.Spec.TrustedHops, RouteStats: l.proxy.routeStats,
-		Timeouts: httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec), Ended: l.ended,
+		Canonical: l.spec.Spec.Canonical, Forwarded: l.spec.Spec.Forwarded, TrustedHops: l.spec.Spec.TrustedHops,
+		RouteStats: l.proxy.routeStats,
+		Timeouts:   httpforward.DefaultTimeouts, Done: l.ctx.Done(), HTTP2: http2On(&l.spec.Spec), Ended: l.ended,
 		Name: l.spec.Name, Tracer: l.proxy.tracer.Load,
 		Streams: h2.Server{Limits: h2.DefaultLimits},
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestL7mpDocument applies the templates of the document "The l7mp service mesh": a VirtualService whose rules lead to a
-// named Route, to Targets with pods and with a linked VirtualService, through different chains in each direction, and to
-// a Service without a VirtualService.
+// TestL7mpDocument applies the templates of the document "The l7mp service mesh": a VirtualService whose rules lead to
+// a named Route, to Targets with pods and with a linked VirtualService, through different chains in each direction, and
+// to a Service without a VirtualService.
 func TestL7mpDocument(t *testing.T) {
 	injectDefault(t)
 	servers := l7mpServers{
