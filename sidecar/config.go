@@ -50,6 +50,10 @@ const DNSAnnotation = "anymesh.dev/dns"
 // BypassAnnotation of a pod says how its connections bypass its sidecar. Injection sets or removes it.
 const BypassAnnotation = "anymesh.dev/bypass"
 
+// DialectAnnotation of a pod names the dialect of its sidecar. Injection sets it if workloads of other dialects select
+// the pod, too, for which its injection is disabled.
+const DialectAnnotation = "anymesh.dev/dialect"
+
 // BypassMode is what admission does with a pod that bypasses its sidecar.
 type BypassMode string
 

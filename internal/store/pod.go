@@ -42,6 +42,8 @@ type PodSettings struct {
 	Namespace, ServiceAccount string
 	// Class, DNS and Bypass are the annotations that injection writes.
 	Class, DNS, Bypass string
+	// Dialect is the value of sidecar.DialectAnnotation.
+	Dialect string
 	// Gates are the readiness gates, each with the status of its condition.
 	Gates Labels
 	// Ports are the numbers of named TCP ports.
@@ -57,8 +59,8 @@ func NewPod(pod *corev1.Pod) *Pod {
 		Terminated: Terminated(pod), Deleting: pod.DeletionTimestamp != nil, version: pod.ResourceVersion,
 		shared: unique.Make(PodSettings{
 			pod.Namespace, pod.Spec.ServiceAccountName, pod.Annotations[sidecar.ClassAnnotation],
-			pod.Annotations[sidecar.DNSAnnotation], pod.Annotations[sidecar.BypassAnnotation], gates(pod),
-			namedPorts(pod), containers(pod),
+			pod.Annotations[sidecar.DNSAnnotation], pod.Annotations[sidecar.BypassAnnotation],
+			pod.Annotations[sidecar.DialectAnnotation], gates(pod), namedPorts(pod), containers(pod),
 		}),
 	}
 	out.families = uint8(copy(out.addresses[:], Addresses(pod)))
@@ -113,6 +115,12 @@ func (p *Pod) Addresses() []netip.Addr {
 		return nil
 	}
 	return p.addresses[:p.families:p.families]
+}
+
+// Of reports whether a pod can be an instance of a workload of a dialect: its sidecar is of no other one.
+func (p *Pod) Of(dialect string) bool {
+	of := p.Settings().Dialect
+	return of == "" || of == dialect
 }
 
 // HasProxy reports whether injection added a proxy.

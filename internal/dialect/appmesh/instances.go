@@ -133,7 +133,7 @@ func (t *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) { t.instanc
 // object does not take over existing pods.
 func (t *podRule) instance(pod *store.Pod) {
 	found := t.selecting(pod)
-	if len(found) == 0 || pod.Terminated {
+	if len(found) == 0 || pod.Terminated || !pod.Of(Dialect{}.Name()) {
 		return
 	}
 	t.endpoints.Emit(t.endpoint(found[0], pod))

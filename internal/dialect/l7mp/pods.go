@@ -118,7 +118,7 @@ type podRule struct {
 
 func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
 	pod := all[0]
-	if pod.Terminated {
+	if pod.Terminated || !pod.Of(r.dialect.Name()) {
 		return
 	}
 	pods, proxy := podSetOf(pod.Namespace(), pod.GetLabels()), r.dialect.hasProxy(pod)

@@ -76,7 +76,7 @@ type podRule struct {
 
 func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
 	pod := all[0]
-	if pod.Terminated || !pod.HasProxy() {
+	if pod.Terminated || !pod.HasProxy() || !pod.Of(r.dialect.Name()) {
 		return
 	}
 	mesh, is := r.of(pod.Namespace())

@@ -33,6 +33,16 @@ type selection struct {
 	dialect   dialect.Injection
 	workload  model.Workload
 	namespace map[string]string
+	// excluded is true if a workload of another dialect selects the pod, too, for which its injection is disabled.
+	excluded bool
+}
+
+// mark records the dialect of a pod that is excluded from another one.
+func (s selection) mark(pod *corev1.Pod) {
+	delete(pod.Annotations, sidecar.DialectAnnotation)
+	if s.excluded {
+		pod.Annotations[sidecar.DialectAnnotation] = s.dialect.Name()
+	}
 }
 
 // settings returns the settings of sidecars and the options of a pod: those of the mesh and of the pod, with those of
@@ -83,9 +93,12 @@ func (w *Webhook) claimOf(pod *corev1.Pod, namespace *corev1.Namespace) (_ selec
 	disabled = true
 	var claims []selection
 	var missing error
+	excluded := false
 	for _, d := range w.Dialects {
 		mode := d.InjectionMode(pod, namespace)
 		if mode == dialect.InjectionDisabled {
+			_, found, err := w.Cluster.SelectWorkload(d, pod)
+			excluded = excluded || found && err == nil
 			continue
 		}
 		disabled = false
@@ -99,7 +112,7 @@ func (w *Webhook) claimOf(pod *corev1.Pod, namespace *corev1.Namespace) (_ selec
 		case err != nil:
 			return selection{}, false, err
 		case found:
-			claims = append(claims, selection{d, workload, namespace.Annotations})
+			claims = append(claims, selection{dialect: d, workload: workload, namespace: namespace.Annotations})
 		case mode == dialect.InjectionEnabled:
 			missing = errors.Join(missing, d.NoWorkload(pod))
 		}
@@ -108,6 +121,7 @@ func (w *Webhook) claimOf(pod *corev1.Pod, namespace *corev1.Namespace) (_ selec
 	case 0:
 		return selection{}, disabled, missing
 	case 1:
+		claims[0].excluded = excluded
 		return claims[0], false, nil
 	}
 	var names []string

@@ -156,6 +156,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[sidecar.ClassAnnotation] = class
+	s.mark(pod)
 	dns, err := w.dnsMode(pod, namespace)
 	if err != nil {
 		return err
