@@ -20,6 +20,8 @@ type RateLimit struct {
 	Count    uint32   `json:"count"`
 	Burst    uint32   `json:"burst,omitempty"`
 	Interval Duration `json:"interval"`
+	// Origin is set for limits of connections; RequestRate has its own.
+	Origin Origin `json:"origin,omitzero"`
 }
 
 // String describes the limit.
@@ -113,7 +115,11 @@ func (d *Decision) applyRates(l Listener) {
 		return
 	}
 	if rate := l.ConnectionRate; rate != nil {
-		d.step(l.Origin, "the listener accepts connections at a rate of %s; others are closed", rate)
+		at := rate.Origin
+		if at.IsZero() {
+			at = l.Origin
+		}
+		d.step(at, "the listener accepts connections at a rate of %s; others are closed", rate)
 	}
 	for _, rate := range l.RequestRates {
 		if !l.Protocol.Requests() || !rate.Match.Matches(d.Request) {

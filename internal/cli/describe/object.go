@@ -70,6 +70,9 @@ func OfObject(s *engine.State, o client.Object) Object {
 			item(w.Mesh, "egress", fmt.Sprintf("%s → %s on port %d", w.Name, &rule, rule.Port), rule.Origin)
 		}
 		for _, l := range w.Listeners {
+			if rate := l.ConnectionRate; rate != nil {
+				item(w.Mesh, "rate limit", fmt.Sprintf("%s:%d connections, %s", w.Name, l.Port, rate), rate.Origin)
+			}
 			for _, rate := range l.RequestRates {
 				item(w.Mesh, "rate limit", fmt.Sprintf("%s:%d %s", w.Name, l.Port, rate.Limit), rate.Origin)
 			}
@@ -103,6 +106,15 @@ func OfObject(s *engine.State, o client.Object) Object {
 		item(g.Mesh, "group", g.Name, g.Origin)
 		for _, b := range g.Members {
 			item(g.Mesh, "member", b.Service, g.Origin.At(b.Path))
+		}
+	}
+	for _, d := range dialect.Implementing[dialect.Roots](dialect.All()) {
+		for _, r := range d.Roots(s.Objects) {
+			role := "a root that is trusted"
+			if r.Active {
+				role = "the root that signs certificates"
+			}
+			item("every mesh", "root", role, r.Origin)
 		}
 	}
 	for _, d := range dialect.Implementing[dialect.References](dialect.All()) {

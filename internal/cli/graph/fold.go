@@ -71,6 +71,7 @@ func (n Node) remarks() string {
 	if ports != "" {
 		parts = append(parts, ports)
 	}
+	parts = append(parts, n.Rates...)
 	if n.Pods != nil {
 		parts = append(parts, n.Pods.String())
 	}

@@ -48,6 +48,8 @@ type Node struct {
 	Object model.ObjectRef `json:"object"`
 	// Severity is the highest severity of the findings about the object; empty if there are none.
 	Severity model.Severity `json:"severity,omitempty"`
+	// Rates are limits of the rate at which each pod accepts requests and connections, by objects of their own.
+	Rates []string `json:"rates,omitempty"`
 	// Pods counts the pods of a workload of a cluster; nil for files.
 	Pods *Pods `json:"pods,omitempty"`
 	// HiddenCallers and HiddenCallees are the numbers of neighbors that are left out.
@@ -76,8 +78,15 @@ type Edge struct {
 	Routes []Share `json:"routes,omitempty"`
 	// Through is the group of backends that makes the service reachable for the workload; nil without one.
 	Through *model.ObjectRef `json:"through,omitempty"`
+	// Refused are the ports of the service on which no sidecar accepts the workload.
+	Refused []uint16 `json:"refused,omitempty"`
+	// Retries and Limits are those of objects of their own, for the calls of the workload.
+	Retries uint32   `json:"retries,omitempty"`
+	Limits  []string `json:"limits,omitempty"`
 	// Rate is the rate of requests of the workload to the service; nil if it is not measured.
 	Rate *requestrates.Rate `json:"rate,omitempty"`
+	// ports is the number of ports that the workload can reach.
+	ports int
 	// routeCount is the number of routes of the service or gateway.
 	routeCount int
 	// gateway is true for the routes of a gateway.
@@ -109,7 +118,9 @@ func (m Mesh) SetRates(workload string, rates map[string]requestrates.Rate) {
 func Of(s *engine.State, live bool) []Mesh {
 	out := []Mesh{}
 	for _, mesh := range s.Index.Model.Meshes {
-		b := builder{state: s, live: live, nodes: map[string]Node{}, edges: map[[2]string]*Edge{}}
+		b := builder{
+			state: s, live: live, nodes: map[string]Node{}, edges: map[[2]string]*Edge{}, accepted: map[string]clients{},
+		}
 		b.mesh(mesh.Name)
 		out = append(out, b.done(mesh))
 	}
@@ -121,6 +132,8 @@ type builder struct {
 	live  bool
 	nodes map[string]Node
 	edges map[[2]string]*Edge
+	// accepted are the clients of destinations, by name.
+	accepted map[string]clients
 }
 
 func (b *builder) mesh(mesh string) {
@@ -157,6 +170,7 @@ func (b *builder) workload(w model.Workload) {
 	for _, l := range w.Listeners {
 		n.Ports = append(n.Ports, fmt.Sprintf("%d %s", l.Port, l.Protocol))
 	}
+	n.Rates = ratesOf(w)
 	if b.live {
 		n.Pods = b.pods(w.Key)
 	}
@@ -164,10 +178,13 @@ func (b *builder) workload(w model.Workload) {
 	if view := b.state.Views[w.Key]; view != nil {
 		for _, o := range view.Outbound {
 			for _, binding := range o.Bindings {
-				b.edge(n.ID, "service "+binding.Service).Through = b.state.Index.Through(view.View, binding.Service)
+				e := b.edge(n.ID, "service "+binding.Service)
+				e.Through = b.state.Index.Through(view.View, binding.Service)
+				b.call(e, w, o.Port, binding)
 			}
 		}
 		b.routesToServices(n.ID, view)
+		b.outside(n.ID, view)
 	}
 }
 
@@ -254,6 +271,7 @@ func (b *builder) done(mesh model.Mesh) Mesh {
 		out.Nodes = append(out.Nodes, n)
 	}
 	for _, e := range b.edges {
+		slices.Sort(e.Refused)
 		if e.Through != nil {
 			e.through = kinds.Object(*e.Through)
 		}

@@ -48,15 +48,22 @@ func (n Node) labels() []string {
 	return nil
 }
 
-// Label is the text of an edge: the share, with route names if the service has several routes with different shares.
+// Label is the text of an edge: the share, with route names if the service has several routes with different shares, and
+// what happens to calls.
 func (e Edge) Label() string {
-	if e.Rate == nil {
-		return e.share()
-	}
+	return strings.Join(slices.Concat(e.measures(), e.notes()), ", ")
+}
+
+// measures are the share and the rate of an edge.
+func (e Edge) measures() []string {
+	var out []string
 	if share := e.share(); share != "" {
-		return share + ", " + e.Rate.String()
+		out = append(out, share)
 	}
-	return e.Rate.String()
+	if e.Rate != nil {
+		out = append(out, e.Rate.String())
+	}
+	return out
 }
 
 func (e Edge) share() string {

@@ -85,8 +85,8 @@ func (t *tree) writeNode(e Edge, indent string, last bool) {
 	}
 	n := t.nodes[e.To]
 	t.out.WriteString(t.s.Dim(indent + branch))
-	if label := e.Label(); label != "" {
-		t.out.WriteString(label + " ")
+	if measures := strings.Join(e.measures(), ", "); measures != "" {
+		t.out.WriteString(measures + " ")
 	}
 	name := t.s.Cyan(n.title())
 	if n.Kind == Service {
@@ -95,6 +95,9 @@ func (t *tree) writeNode(e Edge, indent string, last bool) {
 	t.out.WriteString(name)
 	if remarks := n.remarks(); remarks != "" {
 		t.out.WriteString("  " + t.s.Dim(remarks))
+	}
+	if notes := strings.Join(e.notes(), ", "); notes != "" {
+		t.out.WriteString("  " + t.s.Yellow(notes))
 	}
 	switch severity := n.severity(); severity {
 	case model.Error, model.Warning:

@@ -33,6 +33,7 @@ func (Dialect) StatusKinds() []client.Object {
 		&config.MeshConfig{}, &config.MeshRootCertificate{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{}, &policy.AccessControl{}, &policy.AccessCert{},
+		&policy.Egress{}, &policy.EgressGateway{}, &policy.Retry{},
 	}
 }
 
@@ -45,23 +46,8 @@ func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Objec
 	if in.Mesh == "" && len(in.Findings) == 0 && !settings && !root {
 		return object
 	}
-	switch o := object.(type) {
-	case *policy.IngressBackend:
-		out := *o
-		out.Status = policyStatus(in.Findings)
-		return &out
-	case *policy.UpstreamTrafficSetting:
-		out := *o
-		out.Status = policyStatus(in.Findings)
-		return &out
-	case *policy.AccessControl:
-		out := *o
-		out.Status = policyStatus(in.Findings)
-		return &out
-	case *policy.AccessCert:
-		out := *o
-		out.Status = policyStatus(in.Findings)
-		return &out
+	if out := withPolicyStatus(object, policyStatus(in.Findings)); out != nil {
+		return out
 	}
 	out, s := withOwnStatus(object)
 	if s == nil {

@@ -148,6 +148,7 @@ func (r *upstreamRule) localRates(at model.Origin, local *policy.LocalRateLimit,
 	const path = "spec.rateLimit.local"
 	if tcp := local.TCP; tcp != nil {
 		if limit, ok := r.rate(at, path+".tcp", "connections", tcp.Connections, tcp.Unit, tcp.Burst); ok {
+			limit.Origin = at.At(path + ".tcp")
 			out.connections = &limit
 		}
 	}

@@ -21,12 +21,15 @@ type EgressSpec struct {
 
 // Egress allows connections to destinations outside of the mesh.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=egresses,shortName=egress,categories=all
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.currentStatus`
 type Egress struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec EgressSpec `json:"spec,omitempty"`
+	Spec   EgressSpec   `json:"spec,omitempty"`
+	Status PolicyStatus `json:"status,omitzero"`
 }
 
 // EgressList is a list of Egress.

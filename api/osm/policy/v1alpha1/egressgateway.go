@@ -45,12 +45,15 @@ type EgressGatewaySpec struct {
 // EgressGateway sends connections to destinations outside of the mesh through gateways. It is of osm-edge, and has no
 // effect.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=egressgateway,categories=all
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.currentStatus`
 type EgressGateway struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec EgressGatewaySpec `json:"spec,omitempty"`
+	Spec   EgressGatewaySpec `json:"spec,omitempty"`
+	Status PolicyStatus      `json:"status,omitzero"`
 }
 
 // EgressGatewayList is a list of EgressGateway.

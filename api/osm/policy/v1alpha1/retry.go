@@ -29,12 +29,15 @@ type RetrySpec struct {
 
 // Retry makes the sidecars of clients retry failed requests.
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=retry,categories=all
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.currentStatus`
 type Retry struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec RetrySpec `json:"spec,omitempty"`
+	Spec   RetrySpec    `json:"spec,omitempty"`
+	Status PolicyStatus `json:"status,omitzero"`
 }
 
 // RetryList is a list of Retry.
