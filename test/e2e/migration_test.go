@@ -31,7 +31,7 @@ const isReady = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
 func TestMigration(t *testing.T) {
 	m := newMigrationCluster(t)
 	m.setUpOldController()
-	steps, back := commandsOf(t, "Steps"), commandsOf(t, "Roll back")
+	steps, back := commandsOf(t, "migration", "Steps"), commandsOf(t, "migration", "Roll back")
 	if out, err := m.kubectl("", "-n", "shop", "label", "virtualnode.appmesh.k8s.aws", "front", "a=b"); err == nil {
 		t.Fatalf("the webhooks of the old controller do not block the request: %s", out)
 	}
@@ -129,10 +129,10 @@ func (m *migrationCluster) checkAll(want string) error {
 	return nil
 }
 
-// commandsOf returns the shell commands of a section of the page.
-func commandsOf(t *testing.T, section string) []string {
+// commandsOf returns the shell commands of a section of a page.
+func commandsOf(t *testing.T, page, section string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs/migration.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", page+".md"))
 	if err != nil {
 		t.Fatal(err)
 	}

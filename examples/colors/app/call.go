@@ -136,8 +136,11 @@ func (d *driver) try(client *http.Client, network string, r *http.Request, targe
 	if err != nil {
 		return outcome{Status: response.StatusCode, Error: err.Error()}
 	}
-	var said reply
-	_ = json.Unmarshal(body, &said) // a response that is not a reply has no version
+	var said outcome // that of a driver that was asked to call, or the version of a reply
+	_ = json.Unmarshal(body, &said) // a response that is neither has no version
+	if response.StatusCode == http.StatusOK && said.Version == "" && (said.Error != "" || said.Status != 0) {
+		return outcome{Status: said.Status, Error: said.Error, Body: string(body)}
+	}
 	return outcome{Status: response.StatusCode, Version: said.Version, Body: string(body)}
 }
 
