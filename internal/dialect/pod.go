@@ -155,8 +155,8 @@ type SidecarSettings interface {
 	SettingsReads() []client.Object
 	// SidecarSettings returns the settings of the mesh with those of objects. It does not change mesh.
 	SidecarSettings(objects []client.Object, mesh *sidecar.MeshConfig) *sidecar.MeshConfig
-	// AddPodOptions adds the options of objects to those that a pod has.
-	AddPodOptions(objects []client.Object, o *PodOptions)
+	// AddPodOptions adds the options of objects and of the annotations of the pod's namespace to those that a pod has.
+	AddPodOptions(objects []client.Object, namespace map[string]string, o *PodOptions) error
 	// CertificateLifetime returns the lifetime of the certificates of pods in a namespace; 0 if the objects do not say.
 	CertificateLifetime(objects []client.Object, namespace *corev1.Namespace) time.Duration
 }

@@ -136,7 +136,7 @@ func (d *driver) try(client *http.Client, network string, r *http.Request, targe
 	if err != nil {
 		return outcome{Status: response.StatusCode, Error: err.Error()}
 	}
-	var said outcome // that of a driver that was asked to call, or the version of a reply
+	var said outcome                // that of a driver that was asked to call, or the version of a reply
 	_ = json.Unmarshal(body, &said) // a response that is neither has no version
 	if response.StatusCode == http.StatusOK && said.Version == "" && (said.Error != "" || said.Status != 0) {
 		return outcome{Status: said.Status, Error: said.Error, Body: string(body)}

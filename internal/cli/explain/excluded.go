@@ -39,7 +39,9 @@ func (f *finder) fromExcluded(w lookup.Workload, r Request) (Result, bool) {
 		}
 		step := model.Step{Origin: model.NewOrigin(dialect.RefOf(pod)), Text: excludes(options, r.Port, address)}
 		if step.Text == "" {
-			d.AddPodOptions(f.state.Objects, &options)
+			if d.AddPodOptions(f.state.Objects, nil, &options) != nil {
+				continue
+			}
 			step.Text = excludes(options, r.Port, address)
 			step.Origin = settingsOf(d, f.state.Objects)
 		}

@@ -37,7 +37,11 @@ func (Dialect) PodOptions(pod *corev1.Pod, _ model.Workload) (dialect.PodOptions
 			return dialect.PodOptions{}, fmt.Errorf("annotation %s%s: %w", prefix, a.name, err)
 		}
 	}
-	return o, nil
+	var warnings []string
+	var err error
+	o.Resources, warnings, err = sidecarResources(pod.Annotations)
+	o.Warnings = append(o.Warnings, warnings...)
+	return o, err
 }
 
 // addPorts parses a list of ports.

@@ -33,7 +33,7 @@ func TestExclusionsAndInclusions(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 	for name, value := range map[string]string{
-		"inbound-port-exclusion-list": "0", "outbound-port-exclusion-list": "http",
+		"sidecar-resource-limits-cpu": "many", "inbound-port-exclusion-list": "0", "outbound-port-exclusion-list": "http",
 		"outbound-ip-range-exclusion-list": "10.0.0.1", "outbound-ip-range-inclusion-list": "10.0.0.0/8,",
 	} {
 		_, err := Dialect{}.PodOptions(podWith(map[string]string{name: value}), model.Workload{})

@@ -2,6 +2,7 @@ package osm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -62,19 +63,26 @@ func (d Dialect) SidecarSettings(objects []client.Object, mesh *sidecar.MeshConf
 	return &out
 }
 
-// AddPodOptions adds the options of MeshConfig to those of a pod. Resources and tracing of the pod take precedence.
-func (Dialect) AddPodOptions(objects []client.Object, o *dialect.PodOptions) {
+// AddPodOptions adds the options of the annotations of the namespace, and of MeshConfig, to those of a pod. Resources
+// and tracing of the pod take precedence, then those of the namespace.
+func (Dialect) AddPodOptions(objects []client.Object, namespace map[string]string, o *dialect.PodOptions) error {
 	m := specOf(objects)
 	o.InboundPortExclusions = joined(o.InboundPortExclusions, m.inboundPorts)
 	o.OutboundPortExclusions = joined(o.OutboundPortExclusions, m.outboundPorts)
 	o.OutboundIPExclusions = joined(o.OutboundIPExclusions, m.outboundExclusions)
 	o.OutboundIPInclusions = joined(o.OutboundIPInclusions, m.outboundInclusions)
 	o.AppOnPodIP = m.localProxyMode == modePodIP
-	o.Resources.Requests = withDefaults(o.Resources.Requests, m.resources.Requests)
-	o.Resources.Limits = withDefaults(o.Resources.Limits, m.resources.Limits)
 	if o.Proxy.Tracing == nil {
 		o.Proxy.Tracing = m.tracing
 	}
+	of, warnings, err := sidecarResources(namespace)
+	o.Warnings = append(o.Warnings, warnings...)
+	o.Resources.Requests = withDefaults(withDefaults(o.Resources.Requests, of.Requests), m.resources.Requests)
+	o.Resources.Limits = withDefaults(withDefaults(o.Resources.Limits, of.Limits), m.resources.Limits)
+	if err != nil {
+		return fmt.Errorf("its namespace: %w", err)
+	}
+	return nil
 }
 
 // CertificateLifetime returns the lifetime of the certificates of members.

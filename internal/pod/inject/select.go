@@ -61,8 +61,8 @@ func (w *Webhook) settings(s selection, pod *corev1.Pod) (*sidecar.MeshConfig, d
 	for _, kind := range set.SettingsReads() {
 		objects = append(objects, w.Cluster.ObjectsOf(kind)...)
 	}
-	set.AddPodOptions(objects, &options)
-	return set.SidecarSettings(objects, mesh), options, nil
+	err = set.AddPodOptions(objects, s.namespace, &options)
+	return set.SidecarSettings(objects, mesh), options, err
 }
 
 // selectWorkload selects the workload of a pod, and reports false if the pod gets no sidecar. It waits for a Namespace
