@@ -76,7 +76,7 @@ func TestEachKindOfOpenServiceMesh(t *testing.T) {
 					t.Fatalf("the file has %s", object.GroupVersionKind())
 				}
 				wantConversions(t, crd, object)
-				wantStatus(t, crd, version, object)
+				wantStatus(t, crd, object)
 				c.wantCommands(t, object)
 			})
 		}
@@ -138,13 +138,12 @@ func canonical(t *testing.T, o *unstructured.Unstructured) string {
 }
 
 // wantStatus checks that the dialect writes a status, which each version has.
-func wantStatus(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.CustomResourceDefinitionVersion,
-	object *unstructured.Unstructured) {
+func wantStatus(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, object *unstructured.Unstructured) {
 	t.Helper()
-	if version.Subresources == nil || version.Subresources.Status == nil {
-		t.Error("the version has no status")
-	}
 	for _, v := range crd.Spec.Versions {
+		if v.Subresources == nil || v.Subresources.Status == nil {
+			t.Errorf("version %s has no status", v.Name)
+		}
 		if v.Storage && len(crd.Spec.Versions) > 1 {
 			object = convert(t, object, v.Name)
 		}

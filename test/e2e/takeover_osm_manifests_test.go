@@ -7,8 +7,8 @@ import (
 
 // osmInjector injects sidecars as the injector of Open Service Mesh does: an init container with packet rules, a
 // container with the name envoy and its user, a Secret with its configuration and certificates, and probes through the
-// sidecar. In addition, the sidecar has a preStop hook: those of OSM end before their applications, and requests fail in
-// each restart, whatever takes the pods over.
+// sidecar. In addition, the sidecar has a preStop hook: those of OSM end before their applications, and requests fail
+// in each restart, whatever takes the pods over.
 const osmInjector = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy

@@ -22,9 +22,10 @@ import (
 
 const bookstoreURL = "http://bookstore.books/"
 
-// TestTakeOverFromOSM runs the commands of docs/from-osm.md on a namespace of Open Service Mesh, under load. Its sidecars
-// are Envoys that the manifests of this test inject and configure, as OSM does: with mutual TLS of an authority of their
-// own. The test also does what the controller of OSM does for an IngressBackend. No call that the policy allows fails.
+// TestTakeOverFromOSM runs the commands of docs/from-osm.md on a namespace of Open Service Mesh, under load. Its
+// sidecars are Envoys that the manifests of this test inject and configure, as OSM does: with mutual TLS of an
+// authority of their own. The test also does what the controller of OSM does for an IngressBackend. No call that the
+// policy allows fails.
 func TestTakeOverFromOSM(t *testing.T) {
 	m := newMigrationCluster(t)
 	shared := lab

@@ -48,8 +48,8 @@ func (n Node) labels() []string {
 	return nil
 }
 
-// Label is the text of an edge: the share, with route names if the service has several routes with different shares, and
-// what happens to calls.
+// Label is the text of an edge: the share, with route names if the service has several routes with different shares,
+// and what happens to calls.
 func (e Edge) Label() string {
 	return strings.Join(slices.Concat(e.measures(), e.notes()), ", ")
 }

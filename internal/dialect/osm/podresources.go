@@ -19,7 +19,9 @@ func sidecarResources(annotations map[string]string) (out corev1.ResourceRequire
 		into *corev1.ResourceList
 	}{{"limits", &out.Limits}, {"requests", &out.Requests}} {
 		start := resourceAnnotation + list.name + "-"
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		for _, name := range []corev1.ResourceName{
+			corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
+		} {
 			text, set := annotations[start+string(name)]
 			if !set {
 				continue
