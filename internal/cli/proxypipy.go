@@ -31,6 +31,7 @@ func proxyPipyCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Socket, "discovery", "", "Unix domain socket on which the agent relays the configuration")
 	c.Flags().StringVar(&o.Node, "node", "", "xDS node ID of the pod")
+	c.Flags().StringVar(&o.Admin, "admin", "", "Unix domain socket that takes POST "+repo.DrainPath+", which asks clients to leave")
 	c.Flags().StringVar(&o.Program, "program", pipy.Name, "name or path of the program pipy")
 	return c
 }

@@ -195,6 +195,7 @@ func runPipy() {
 	flags.StringVar(&o.Socket, "discovery", "", "")
 	flags.StringVar(&o.Node, "node", "", "")
 	flags.String("program", "", "")
+	flags.String("admin", "", "")
 	_ = flags.Parse(os.Args[3:])
 	o.Program = pipyProgram()
 	if err := repo.Run(context.Background(), o, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {

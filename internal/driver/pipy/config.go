@@ -8,7 +8,9 @@ const ResourceType = "type.googleapis.com/anymesh.pipy.Config"
 // keys are those of osm-edge's driver for pipy as far as they say the same.
 type Config struct {
 	// Version is a hash of the rest.
-	Version  string    `json:"Version,omitempty"`
+	Version string `json:"Version,omitempty"`
+	// Draining is true if connections of clients end after their next response.
+	Draining bool      `json:"Draining,omitempty"`
 	Spec     *Spec     `json:"Spec,omitempty"`
 	Inbound  *Inbound  `json:"Inbound,omitempty"`
 	Outbound *Outbound `json:"Outbound,omitempty"`

@@ -17,6 +17,8 @@ const Name = "pipy"
 const (
 	// xdsSocket is where the agent relays xDS.
 	xdsSocket = sidecar.CertificatesDir + "/xds.sock"
+	// adminSocket takes the request to ask clients to leave.
+	adminSocket = sidecar.CertificatesDir + "/pipy-admin.sock"
 	// readyPort answers when the scripts run.
 	readyPort = 9901
 )
@@ -51,7 +53,10 @@ func (Driver) Patch(ctx context.Context) error {
 		},
 		Command: []string{
 			"anymesh", "proxy", "pipy", "--discovery", xdsSocket, "--node", injector.Node, "--program", Name,
+			"--admin", adminSocket,
 		},
+		// Connections of clients then end after their next response, and new ones are still accepted.
+		Drain:       []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/drain"},
 		ReadyURL:    fmt.Sprintf("http://127.0.0.1:%d/ready", readyPort),
 		RelaySocket: xdsSocket,
 		RelayAddress: fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", injector.OsmNamespace,

@@ -20,6 +20,8 @@ type codebase struct {
 	parts  map[string]pipy.Config
 	config pipy.Config
 	text   []byte // of config
+	// draining is true when clients are asked to leave.
+	draining bool
 	// changed is closed when config changes.
 	changed chan struct{}
 }
@@ -45,7 +47,13 @@ func (c *codebase) take(changes []deltaclient.Change) map[string]error {
 		}
 		c.parts[change.Name] = part
 	}
-	all := pipy.Config{ClustersConfigs: map[string]pipy.Cluster{}}
+	c.update()
+	return refused
+}
+
+// update makes config.json of the parts. The caller holds the lock.
+func (c *codebase) update() {
+	all := pipy.Config{Draining: c.draining, ClustersConfigs: map[string]pipy.Cluster{}}
 	for _, part := range c.parts {
 		maps.Copy(all.ClustersConfigs, part.ClustersConfigs)
 		if part.Spec != nil {
@@ -60,7 +68,6 @@ func (c *codebase) take(changes []deltaclient.Change) map[string]error {
 		close(c.changed)
 		c.changed = make(chan struct{})
 	}
-	return refused
 }
 
 // state returns config.json with its version, and a channel that is closed when it changes. It reports false until there

@@ -95,6 +95,11 @@ func TestChanges(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("no answer after a change")
 	}
+	c.drain()
+	if text, _, _, _ := c.state(); !strings.Contains(string(text), `"Draining":true`) {
+		t.Errorf("got %s after drain", text)
+	}
+	c.draining = false
 	c.take([]deltaclient.Change{{Name: "cluster/a"}})
 	if text, again, _, _ := c.state(); again != version || strings.Contains(string(text), "192.0.2.1") {
 		t.Errorf("got %s after the removal", text)

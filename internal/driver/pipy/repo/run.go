@@ -23,6 +23,8 @@ type Options struct {
 	Socket, Node string
 	// Program is the name or path of pipy.
 	Program string
+	// Admin is the Unix domain socket for DrainPath; empty for none.
+	Admin string
 }
 
 // drainTime is how long pipy may go on after the context of Run has ended.
@@ -34,6 +36,11 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := newCodebase()
+	if o.Admin != "" {
+		if err := c.serveAdmin(ctx, o.Admin); err != nil {
+			return err
+		}
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("repo server: %w", err)

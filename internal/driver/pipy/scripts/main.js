@@ -174,6 +174,8 @@
       $=>$.muxHTTP(() => _key, { maxQueue: 1 }).to($=>$.link('connect'))
     )
     .replaceMessageStart(m => (
+      // Clients leave before the pod ends.
+      config.Draining && _client.tls !== undefined && (m.head.headers = { ...m.head.headers, connection: 'close' }),
       // The proxy could not reach the server.
       m.head.status === 502 && Object.keys(m.head.headers || {}).length === 0 ? (
         routes.response(_request, 503)
