@@ -13,11 +13,13 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/driver"
 )
 
 func proxyCommand() *cobra.Command {
 	c := &cobra.Command{Use: "proxy", Short: "Inspect connected sidecars, or run the multi-protocol proxy"}
-	c.AddCommand(proxyStatusCommand(), proxyConfigCommand(), proxyRunCommand(), proxyPipyCommand())
+	c.AddCommand(proxyStatusCommand(), proxyConfigCommand(), proxyRunCommand())
+	c.AddCommand(driver.Commands()...)
 	return c
 }
 

@@ -35,7 +35,7 @@ func MeshConfigKeys() []MeshConfigKey {
 const (
 	inHelm     = "has no effect: the Helm value %s has it"
 	notWindows = "has no effect: pods of Windows get no sidecar"
-	noPipy     = "has no effect: it configures Pipy"
+	noOSMEdge  = "has no effect: it configures the sidecars of osm-edge"
 )
 
 var sidecarKeys = []MeshConfigKey{
@@ -157,12 +157,12 @@ var otherKeys = []MeshConfigKey{
 	{Path: "certificate.certKeyBitSize", fits: isOneOf("2048"), Effect: "has no effect: keys are ECDSA P-256"},
 	{Path: "certificate.ingressGateway", severity: model.Warning, Effect: "has no effect: gateways of Anymesh have their own certificates"},
 	{Path: "clusterSet.properties", Effect: "has no effect: the members of the fleet are objects of their own"},
-	{Path: "repoServer.ipaddr", Effect: noPipy},
-	{Path: "repoServer.codebase", Effect: noPipy},
-	{Path: "pluginChains.inbound-tcp", Effect: noPipy, severity: model.Warning},
-	{Path: "pluginChains.inbound-http", Effect: noPipy, severity: model.Warning},
-	{Path: "pluginChains.outbound-tcp", Effect: noPipy, severity: model.Warning},
-	{Path: "pluginChains.outbound-http", Effect: noPipy, severity: model.Warning},
+	{Path: "repoServer.ipaddr", Effect: noOSMEdge},
+	{Path: "repoServer.codebase", Effect: noOSMEdge},
+	{Path: "pluginChains.inbound-tcp", Effect: noOSMEdge, severity: model.Warning},
+	{Path: "pluginChains.inbound-http", Effect: noOSMEdge, severity: model.Warning},
+	{Path: "pluginChains.outbound-tcp", Effect: noOSMEdge, severity: model.Warning},
+	{Path: "pluginChains.outbound-http", Effect: noOSMEdge, severity: model.Warning},
 }
 
 var featureKeys = []MeshConfigKey{
@@ -179,7 +179,7 @@ var featureKeys = []MeshConfigKey{
 	{Path: "featureFlags.enableSidecarActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
 	{Path: "featureFlags.enableEnvoyActiveHealthChecks", Effect: "has no effect: the readiness of pods counts"},
 	{Path: "featureFlags.enableRetryPolicy", fits: isOneOf("true"), Effect: "has no effect: objects of Retry always count"},
-	{Path: "featureFlags.enablePluginPolicy", severity: model.Warning, Effect: noPipy},
+	{Path: "featureFlags.enablePluginPolicy", severity: model.Warning, Effect: noOSMEdge},
 	{
 		Path: "featureFlags.enableMeshRootCertificate", set: reads(func(m *meshSpec) *bool { return &m.rootCertificates }),
 		Effect: "objects of MeshRootCertificate with the provider `tresor` rotate the root of Anymesh",

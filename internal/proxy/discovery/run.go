@@ -6,9 +6,9 @@ import (
 	"maps"
 	"time"
 
-	"anymesh.dev/anymesh/internal/delivery/deltaclient"
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/internal/xdsclient"
 )
 
 // drainTime is how long sessions and requests may go on after the context of Run has ended.
@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 		}
 	}
 	all := parts{proxy: p, applied: map[string]*config.Config{}, owners: map[object]string{}}
-	err := deltaclient.Follow(ctx, deltaclient.Options{Socket: o.Socket, Node: o.Node, Type: config.ResourceType}, all.take, log)
+	err := xdsclient.Follow(ctx, xdsclient.Options{Socket: o.Socket, Node: o.Node, Type: config.ResourceType}, all.take, log)
 	limit, cancel := context.WithTimeout(running, drainTime)
 	defer cancel()
 	p.Drain(limit)
@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 }
 
 // take applies the changes of a response. The proxy keeps the part before one that is refused.
-func (p *parts) take(all []deltaclient.Change) map[string]error {
+func (p *parts) take(all []xdsclient.Change) map[string]error {
 	var changes []change
 	refused := map[string]error{}
 	for _, c := range all {

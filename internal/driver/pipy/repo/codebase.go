@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync"
 
-	"anymesh.dev/anymesh/internal/delivery/deltaclient"
 	"anymesh.dev/anymesh/internal/driver/pipy"
+	"anymesh.dev/anymesh/internal/xdsclient"
 )
 
 // codebase is what pipy loads. It is safe for concurrent use.
@@ -31,7 +31,7 @@ func newCodebase() *codebase {
 }
 
 // take applies changes. A part that is no configuration is refused.
-func (c *codebase) take(changes []deltaclient.Change) map[string]error {
+func (c *codebase) take(changes []xdsclient.Change) map[string]error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	refused := map[string]error{}

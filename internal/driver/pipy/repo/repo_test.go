@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"anymesh.dev/anymesh/internal/delivery/deltaclient"
+	"anymesh.dev/anymesh/internal/xdsclient"
 )
 
 const workload = `{"Spec": {"Traffic": {"EnableEgress": false}}, "Inbound": {"TrafficMatches": {"80": {"Port": 80,
@@ -36,7 +36,7 @@ func TestProtocol(t *testing.T) {
 	if status, _, _ := get(t, server.URL+root); status != http.StatusServiceUnavailable {
 		t.Errorf("status %d without a configuration", status)
 	}
-	if refused := c.take([]deltaclient.Change{{Name: "workload", Body: []byte(workload)}}); len(refused) > 0 {
+	if refused := c.take([]xdsclient.Change{{Name: "workload", Body: []byte(workload)}}); len(refused) > 0 {
 		t.Fatal(refused)
 	}
 	_, list, before := get(t, server.URL+root)
@@ -58,11 +58,11 @@ func TestProtocol(t *testing.T) {
 			t.Errorf("%s: %v, %v", method, r, err)
 		}
 	}
-	c.take([]deltaclient.Change{{Name: "cluster/a", Body: []byte(`{"ClustersConfigs": {"a": {"Endpoints": {"192.0.2.1:80": 1}}}}`)}})
+	c.take([]xdsclient.Change{{Name: "cluster/a", Body: []byte(`{"ClustersConfigs": {"a": {"Endpoints": {"192.0.2.1:80": 1}}}}`)}})
 	if _, _, after := get(t, server.URL+root); after != before {
 		t.Error("pipy loads the scripts again for an endpoint")
 	}
-	c.take([]deltaclient.Change{{Name: "cluster/a", Body: []byte(`{"ClustersConfigs": {"a": {"TLS": {"Trusted": "/b"}}}}`)}})
+	c.take([]xdsclient.Change{{Name: "cluster/a", Body: []byte(`{"ClustersConfigs": {"a": {"TLS": {"Trusted": "/b"}}}}`)}})
 	if _, _, after := get(t, server.URL+root); after == before {
 		t.Error("pipy does not load the scripts again for an authority")
 	}
@@ -73,20 +73,24 @@ func TestChanges(t *testing.T) {
 	c := newCodebase()
 	server := httptest.NewServer(c.handler())
 	defer server.Close()
-	c.take([]deltaclient.Change{{Name: "workload", Body: []byte(workload)}})
+	c.take([]xdsclient.Change{{Name: "workload", Body: []byte(workload)}})
 	_, version, _, _ := c.state()
 	answer := make(chan string, 1)
 	go func() {
-		_, text, _ := get(t, server.URL+root+"config.json?after="+version)
-		answer <- text
+		defer close(answer)
+		if r, err := http.Get(server.URL + root + "config.json?after=" + version); err == nil {
+			defer r.Body.Close()
+			text, _ := io.ReadAll(r.Body) // a part of it fails the test
+			answer <- string(text)
+		}
 	}()
-	if refused := c.take([]deltaclient.Change{{Name: "cluster/a", Body: []byte(`{`)}}); refused["cluster/a"] == nil {
+	if refused := c.take([]xdsclient.Change{{Name: "cluster/a", Body: []byte(`{`)}}); refused["cluster/a"] == nil {
 		t.Error("a part that is no configuration is taken")
 	}
 	if _, again, _, _ := c.state(); again != version {
 		t.Error("a refused part changes the configuration")
 	}
-	c.take([]deltaclient.Change{{Name: "cluster/a", Body: []byte(`{"ClustersConfigs": {"a": {"Endpoints": {"192.0.2.1:80": 1}}}}`)}})
+	c.take([]xdsclient.Change{{Name: "cluster/a", Body: []byte(`{"ClustersConfigs": {"a": {"Endpoints": {"192.0.2.1:80": 1}}}}`)}})
 	select {
 	case text := <-answer:
 		if !strings.Contains(text, "192.0.2.1:80") {
@@ -100,7 +104,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("got %s after drain", text)
 	}
 	c.draining = false
-	c.take([]deltaclient.Change{{Name: "cluster/a"}})
+	c.take([]xdsclient.Change{{Name: "cluster/a"}})
 	if text, again, _, _ := c.state(); again != version || strings.Contains(string(text), "192.0.2.1") {
 		t.Errorf("got %s after the removal", text)
 	}

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"anymesh.dev/anymesh/internal/delivery/deltaclient"
 	"anymesh.dev/anymesh/internal/driver/pipy"
+	"anymesh.dev/anymesh/internal/xdsclient"
 )
 
 // Options are the settings of a sidecar.
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	failed := make(chan error, 2)
 	go func() { failed <- server.Serve(listener) }()
 	go func() {
-		failed <- deltaclient.Follow(ctx, deltaclient.Options{Socket: o.Socket, Node: o.Node, Type: pipy.ResourceType}, c.take, log)
+		failed <- xdsclient.Follow(ctx, xdsclient.Options{Socket: o.Socket, Node: o.Node, Type: pipy.ResourceType}, c.take, log)
 	}()
 	if err := c.wait(ctx); err != nil {
 		return nil //nolint:nilerr // it was asked to end before it began

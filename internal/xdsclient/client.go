@@ -1,8 +1,8 @@
-// Package deltaclient follows one type of resources in a pod.
+// Package xdsclient follows one type of resources in a pod.
 //
 // In: a delta xDS stream, which the agent of the pod relays. Out: the changes, for a function that takes them, and an
 // answer to each response: resources that the function refuses are rejected.
-package deltaclient
+package xdsclient
 
 import (
 	"context"
