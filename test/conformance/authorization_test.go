@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/internal/driver/native"
+	"anymesh.dev/anymesh/internal/driver/pipy"
 )
 
 // authorizationObjects are two Services with their own ServiceAccounts, and clients with different permissions. The
@@ -176,6 +178,9 @@ func authorizationWays(client, kind string, rules [2]string, permissive bool) st
 // identities, protocols, routes, methods, TrafficSplits and permissive mode.
 func TestAuthorization(t *testing.T) {
 	all := []Sidecar{envoys(t)[0], sidecarOf(t, native.Name), sidecarOf(t, grpc.Name)}
+	if _, err := exec.LookPath(pipyProgram()); err == nil {
+		all = append(all, sidecarOf(t, pipy.Name))
+	}
 	for _, permissive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("permissive=%v", permissive), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "authorization.txtar")

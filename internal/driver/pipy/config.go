@@ -55,9 +55,9 @@ type Match struct {
 	// TLS is that of a listener. Closed is true for one that no connection may use.
 	TLS    *TLS `json:"TLS,omitempty"`
 	Closed bool `json:"Closed,omitempty"`
-	// HttpHostPort2Service are the names of the rules for host names, with and without port; "*" is for all others.
-	HttpHostPort2Service  map[string]string     `json:"HttpHostPort2Service,omitempty"`
-	HttpServiceRouteRules map[string]RouteRules `json:"HttpServiceRouteRules,omitempty"`
+	// HTTPHostPort2Service are the names of the rules for host names, with and without port; "*" is for all others.
+	HTTPHostPort2Service  map[string]string     `json:"HttpHostPort2Service,omitempty"`
+	HTTPServiceRouteRules map[string]RouteRules `json:"HttpServiceRouteRules,omitempty"`
 	// Denies is true if requests without a rule get status 403 in place of 404.
 	Denies bool `json:"Denies,omitempty"`
 	// TargetClusters are the clusters of streams with their weights.

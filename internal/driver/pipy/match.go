@@ -44,8 +44,8 @@ func ruleOf(m model.Match) (RouteRule, bool) {
 	return out, true
 }
 
-// comparison returns the type and value of a comparison. Expressions that are a literal or begin with one become simpler
-// comparisons.
+// comparison returns the type and value of a comparison. Expressions that are a literal or begin with one become
+// simpler comparisons.
 func comparison(kind model.MatchKind, value string) (string, string, bool) {
 	switch kind {
 	case "", model.Exact, model.Prefix, model.PathPrefix, model.Suffix, model.Present:
@@ -69,7 +69,8 @@ func comparison(kind model.MatchKind, value string) (string, string, bool) {
 // portable reports whether an expression means the same in the scripts, whose expressions are those of ECMAScript.
 func portable(e *syntax.Regexp) bool {
 	switch e.Op {
-	case syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpWordBoundary,
+		syntax.OpNoWordBoundary:
 		return false
 	case syntax.OpLiteral, syntax.OpCharClass:
 		for _, r := range e.Rune {

@@ -61,14 +61,15 @@ func (r *renderer) inbound(l model.Listener) {
 		out.TLS, out.TargetClusters = tls, target
 	default:
 		out.TLS = tls
-		out.HttpHostPort2Service = map[string]string{"*": local}
-		out.HttpServiceRouteRules = map[string]RouteRules{local: {r.allowed(l, target)}}
+		out.HTTPHostPort2Service = map[string]string{"*": local}
+		out.HTTPServiceRouteRules = map[string]RouteRules{local: {r.allowed(l, target)}}
 		out.Denies = r.view.Workload.Authorize
 	}
 	port := strconv.Itoa(int(l.Port))
 	r.config.Inbound.TrafficMatches[port] = out
 	r.config.ClustersConfigs[local] = Cluster{
-		Endpoints: map[string]uint32{netip.AddrPortFrom(loopback(r.view.Mesh), l.Port).String(): 1}, Version: version(l.Protocol),
+		Endpoints: map[string]uint32{netip.AddrPortFrom(loopback(r.view.Mesh), l.Port).String(): 1},
+		Version:   version(l.Protocol),
 	}
 }
 
@@ -104,7 +105,7 @@ func (r *renderer) outbound(out model.Outbound) portMatches {
 	var all portMatches
 	requests := Match{
 		Port: int(out.Port), Protocol: "http", DestinationIPRanges: addresses(out.RequestAddresses()),
-		HttpHostPort2Service: map[string]string{}, HttpServiceRouteRules: map[string]RouteRules{},
+		HTTPHostPort2Service: map[string]string{}, HTTPServiceRouteRules: map[string]RouteRules{},
 	}
 	for _, b := range out.Bindings {
 		switch {
@@ -116,16 +117,16 @@ func (r *renderer) outbound(out model.Outbound) portMatches {
 		}
 		for _, h := range b.Hosts {
 			h = strings.ToLower(h)
-			requests.HttpHostPort2Service[h] = b.Service
+			requests.HTTPHostPort2Service[h] = b.Service
 			if b.External {
-				requests.HttpHostPort2Service[h+":*"] = b.Service
+				requests.HTTPHostPort2Service[h+":*"] = b.Service
 			} else {
-				requests.HttpHostPort2Service[h+":"+port] = b.Service
+				requests.HTTPHostPort2Service[h+":"+port] = b.Service
 			}
 		}
-		requests.HttpServiceRouteRules[b.Service] = RouteRules{r.rules(b.Routes)}
+		requests.HTTPServiceRouteRules[b.Service] = RouteRules{r.rules(b.Routes)}
 	}
-	if len(requests.HttpServiceRouteRules) > 0 {
+	if len(requests.HTTPServiceRouteRules) > 0 {
 		all.add(requests)
 	}
 	return all
@@ -219,8 +220,8 @@ func addresses(all []netip.Addr) map[string]bool {
 	return out
 }
 
-// stream renders a TCP service. It uses the first route only, because streams have no match criteria. Connections to one
-// of its pods go to this pod.
+// stream renders a TCP service. It uses the first route only, because streams have no match criteria. Connections to
+// one of its pods go to this pod.
 func (r *renderer) stream(all *portMatches, port uint16, b model.Binding) {
 	out := Match{Port: int(port), Protocol: "tcp"}
 	if len(b.Routes) > 0 {

@@ -2,6 +2,7 @@ package pipy
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ func TestAllowed(t *testing.T) {
 	client := model.Identity{TrustDomain: "cluster.local", Namespace: "shop", Account: "client"}
 	mesh := model.Secret{Provider: model.ProviderMesh, Name: "spiffe://cluster.local"}
 	tls := &model.ServerTLS{
-		Mode: model.TLSStrict, Certificate: &model.Certificate{Secret: mesh}, Validation: &model.Validation{TrustSecret: mesh},
+		Mode: model.TLSStrict, Certificate: &model.Certificate{Secret: mesh},
+		Validation: &model.Validation{TrustSecret: mesh},
 	}
 	render := func(protocol model.Protocol, tls *model.ServerTLS) Match {
 		v := &model.View{
@@ -34,20 +36,20 @@ func TestAllowed(t *testing.T) {
 		return c.Inbound.TrafficMatches["80"]
 	}
 	http := render(model.HTTP, tls)
-	rules := http.HttpServiceRouteRules["inbound|80|local"].RouteRules
-	if len(rules) != 1 || len(rules[0].AllowedServices) != 1 || rules[0].AllowedServices[0] != "client.shop.sa.cluster.local" {
+	rules := http.HTTPServiceRouteRules["inbound|80|local"].RouteRules
+	if len(rules) != 1 || !slices.Equal(rules[0].AllowedServices, []string{client.DNSName()}) {
 		t.Errorf("got rules %+v", rules)
 	}
 	if http.TLS.Key != "/run/anymesh/tls.key" || http.TLS.Trusted != "/run/anymesh/ca.crt" {
 		t.Errorf("got TLS %+v", http.TLS)
 	}
-	if tcp := render(model.TCP, tls); tcp.Closed || len(tcp.TLS.Names) != 1 || tcp.TLS.Names[0] != "client.shop.sa.cluster.local" {
+	if tcp := render(model.TCP, tls); tcp.Closed || !slices.Equal(tcp.TLS.Names, []string{client.DNSName()}) {
 		t.Errorf("got %+v, %+v", tcp, tcp.TLS)
 	}
 	if tcp := render(model.TCP, nil); !tcp.Closed {
 		t.Errorf("streams without TLS are served: %+v", tcp)
 	}
-	if plain := render(model.HTTP, nil).HttpServiceRouteRules["inbound|80|local"].RouteRules; len(plain) != 0 {
+	if plain := render(model.HTTP, nil).HTTPServiceRouteRules["inbound|80|local"].RouteRules; len(plain) != 0 {
 		t.Errorf("requests without TLS are allowed: %+v", plain)
 	}
 }

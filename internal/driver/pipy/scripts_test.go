@@ -15,7 +15,9 @@ import (
 )
 
 // rulesMain is a program that writes, for each case of cases.json, the canonical path and whether the rule matches.
-const rulesMain = `((routes = pipy.solve('routes.js'), cases = JSON.decode(pipy.load('cases.json'))) => pipy().task().onStart(() => (
+const rulesMain = `((
+	routes = pipy.solve('routes.js'), cases = JSON.decode(pipy.load('cases.json'))
+) => pipy().task().onStart(() => (
 	cases.map(c => ((request) => console.log('result', JSON.stringify({
 		path: request ? request.target : '', matches: !!request && !!routes.rule([c.rule], request, { names: [] }),
 	})))(routes.request(c.head))), pipy.exit(), new StreamEnd
@@ -50,7 +52,8 @@ func runScripts(t *testing.T, cases []ruleCase) []string {
 	}
 	write("cases.json", text)
 	write("rules.js", []byte(rulesMain))
-	out, err := exec.CommandContext(t.Context(), program, "--no-graph", "--admin-port-off", filepath.Join(dir, "rules.js")).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "--no-graph", "--admin-port-off",
+		filepath.Join(dir, "rules.js")).CombinedOutput()
 	var lines []string
 	for line := range strings.Lines(string(out)) {
 		if _, result, is := strings.Cut(line, " result "); is {
@@ -63,8 +66,8 @@ func runScripts(t *testing.T, cases []ruleCase) []string {
 	return lines
 }
 
-// TestRulesMatchAsTheModel compares the scripts, on the real program, with the model: random matches, and requests whose
-// paths have many spellings.
+// TestRulesMatchAsTheModel compares the scripts, on the real program, with the model: random matches, and requests
+// whose paths have many spellings.
 func TestRulesMatchAsTheModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -74,7 +77,9 @@ func TestRulesMatchAsTheModel(t *testing.T) {
 		value := pick("/a", "/a/", "/", "/a/b", "a", "A", "", "/a%2Fb", "/%41")
 		match := model.Match{
 			Method: pick("", "", "GET"),
-			Path:   model.StringMatch{Kind: model.MatchKind(pick("", "Exact", "Prefix", "PathPrefix", "Suffix", "Regex")), Value: value},
+			Path: model.StringMatch{
+				Kind: model.MatchKind(pick("", "Exact", "Prefix", "PathPrefix", "Suffix", "Regex")), Value: value,
+			},
 			Headers: []model.FieldMatch{{
 				Name: pick("x", "Host", ":path", ":method", ":authority"), Value: value, Invert: r.IntN(2) == 0,
 				Kind: model.MatchKind(pick("Exact", "Prefix", "Suffix", "Regex", "Present")),
@@ -86,7 +91,8 @@ func TestRulesMatchAsTheModel(t *testing.T) {
 		}
 		path := "/"
 		for range r.IntN(6) {
-			path += pick("a", "b", "/", ".", "..", "%2e", "%2F", "%00", "%", "\\", ";", "?", "~", "A", "%41", "{", " ", "#", "\"")
+			path += pick("a", "b", "/", ".", "..", "%2e", "%2F", "%00", "%", "\\", ";", "?", "~", "A", "%41", "{", " ", "#",
+				"\"")
 		}
 		request := model.Request{
 			Protocol: model.HTTP, Port: 80, Method: pick("GET", "POST"), Path: path, Scheme: "http",
@@ -110,7 +116,8 @@ func TestRulesMatchAsTheModel(t *testing.T) {
 	wrong := 0
 	for i, have := range runScripts(t, cases) {
 		var a, b any
-		if json.Unmarshal([]byte(have), &a) != nil || json.Unmarshal([]byte(want[i]), &b) != nil || fmt.Sprint(a) != fmt.Sprint(b) {
+		if json.Unmarshal([]byte(have), &a) != nil || json.Unmarshal([]byte(want[i]), &b) != nil ||
+			fmt.Sprint(a) != fmt.Sprint(b) {
 			if wrong++; wrong < 8 {
 				t.Errorf("rule %+v, request %v: got %s, want %s", cases[i].Rule, cases[i].Head, have, want[i])
 			}

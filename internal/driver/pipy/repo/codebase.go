@@ -70,8 +70,8 @@ func (c *codebase) update() {
 	}
 }
 
-// state returns config.json with its version, and a channel that is closed when it changes. It reports false until there
-// is a configuration of the workload.
+// state returns config.json with its version, and a channel that is closed when it changes. It reports false until
+// there is a configuration of the workload.
 func (c *codebase) state() (text []byte, version string, changed <-chan struct{}, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // DrainPath is the path of the POST request that makes clients leave, on the socket of Options.Admin.
 const DrainPath = "/drain"
 
-// serveAdmin serves DrainPath on a Unix domain socket until the context ends. It replaces the file of a process that has
-// ended.
+// serveAdmin serves DrainPath on a Unix domain socket until the context ends. It replaces the file of a process that
+// has ended.
 func (c *codebase) serveAdmin(ctx context.Context, socket string) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("admin socket: %w", err)

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("pipy: settings of OpenSSL: %w", err)
 	}
-	defer os.Remove(settings)
+	defer func() { _ = os.Remove(settings) }()
 	cmd.Env = append(os.Environ(), "ANYMESH_REPO="+listener.Addr().String(), "OPENSSL_CONF="+settings)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -75,10 +75,9 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	case err := <-failed:
 		if ctx.Err() == nil {
 			cancel()
-			<-ended
-			return fmt.Errorf("repo server: %w", err)
+			return errors.Join(fmt.Errorf("repo server: %w", err), <-ended)
 		}
-		<-ended
+		<-ended //nolint:errcheck // it was asked to end
 		return nil
 	case err := <-ended:
 		if ctx.Err() != nil {
