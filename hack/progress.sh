@@ -32,6 +32,7 @@ while kill -0 "$child" 2>/dev/null; do
   sleep 0.2
 done
 wait "$child"; code=$?
+if [ -n "$counter" ]; then kill "$counter" 2>/dev/null; wait "$counter" 2>/dev/null; fi # the folder goes away
 [ ! -t 1 ] || printf '\r\033[K'
 if [ $code -ne 0 ]; then echo "$text: failed"; tail -n 100 "$log"; exit $code; fi
 took=$((SECONDS - start))
