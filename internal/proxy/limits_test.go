@@ -121,3 +121,30 @@ func TestRates(t *testing.T) {
 		}
 	}
 }
+
+// A client that has its response may send the next request: the one before does not count any more.
+func TestRequestsOfOneClientAreNoneAtATime(t *testing.T) {
+	server := httpServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			_ = http.NewResponseController(w).Flush() // chunks
+		}
+		fmt.Fprint(w, "ok")
+	})
+	at := start(t, fmt.Sprintf(`
+listeners: [{name: web, spec: {protocol: HTTP, port: $WEB, address: 127.0.0.1}, rules: [{action: {route: {destination: web}}}]}]
+clusters: [{name: web, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}], limits: {requests: 1}}]
+`, server), "WEB")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // connections do not order the requests
+	for i := range 2000 {
+		path := []string{"/", "/stream"}[i%2]
+		response, err := client.Get("http://" + at["WEB"] + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("request %d to %s has status %d", i, path, response.StatusCode)
+		}
+	}
+}

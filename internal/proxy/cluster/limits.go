@@ -107,9 +107,16 @@ func (g *gate) leave(most int) {
 
 // Leave ends what Enter or EnterRequest has counted.
 func (c *Cluster) Leave() {
-	c.Active.Add(-1)
-	c.connections.leave(c.connectionLimit())
+	c.EndRequest()
+	c.LeaveConnection()
 }
+
+// EndRequest is the first half of Leave: for a request whose response is complete, but whose connection is still used.
+// A client that has its response may send another request.
+func (c *Cluster) EndRequest() { c.Active.Add(-1) }
+
+// LeaveConnection is the second half of Leave.
+func (c *Cluster) LeaveConnection() { c.connections.leave(c.connectionLimit()) }
 
 // ConnectTimeout returns the limit of an attempt to connect, or the one of the route.
 func (c *Cluster) ConnectTimeout(ofRoute time.Duration) time.Duration {

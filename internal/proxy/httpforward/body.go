@@ -130,6 +130,14 @@ func appendEnd(to []byte, chunks *http1.Chunks) []byte {
 	return append(append(append(to, "0\r\n"...), chunks.Trailer...), "\r\n"...)
 }
 
+// end ends the count of the request, before the client has the end of its response: it may send the next one then.
+func (a *attempt) end() {
+	if !a.ended {
+		a.ended = true
+		a.dest.EndRequest()
+	}
+}
+
 // sendResponse sends the response to the client. The input of the endpoint is after the head.
 func (c *conn) sendResponse(in *reader) error {
 	in.closed = in.closed || c.response.Close
@@ -143,6 +151,7 @@ func (c *conn) sendResponse(in *reader) error {
 	var err error
 	switch f {
 	case noBody:
+		c.attempt.end()
 		_, err = c.client.Write(c.reply)
 	case sized:
 		err = c.sendSized(in)
@@ -166,12 +175,18 @@ func (c *conn) sendSized(in *reader) error {
 				in.r, left = in.r+len(data), left-int64(len(data))
 				data = nil
 			}
+			if left == int64(len(data)) {
+				c.attempt.end()
+			}
 			if _, err := c.client.Write(c.reply); err != nil {
 				return errClient
 			}
 			c.reply = c.reply[:0]
 		}
 		if len(data) > 0 {
+			if left == int64(len(data)) {
+				c.attempt.end()
+			}
 			if _, err := c.client.Write(data); err != nil {
 				return errClient
 			}
@@ -217,7 +232,9 @@ func (c *conn) sendStream(in *reader, encode bool) error {
 				c.reply = append(c.reply, data...)
 			}
 		}
-		ended = ended || chunks.Done()
+		if ended = ended || chunks.Done(); ended {
+			c.attempt.end()
+		}
 		if ended && encode {
 			c.reply = appendEnd(c.reply, &chunks)
 			c.noteTrailer(chunks.Trailer)

@@ -26,6 +26,7 @@ type attempt struct {
 	fresh bool
 	tried []*cluster.Endpoint
 	sent  bool // a part of the request was sent
+	ended bool // the request does not count any more
 	last  bool // there is no further attempt
 	limit *deadline
 	idle  *deadline // until the response begins; of whole requests
@@ -77,7 +78,10 @@ func (c *conn) forward(
 		}
 		return c.failed(flagTimeout, 504, err.Error())
 	}
-	defer func() { a.dest.Leave() }()
+	defer func() {
+		a.end()
+		a.dest.LeaveConnection()
+	}()
 	defer a.limit.stop()
 	if idle := route.Timeouts.Idle; idle != nil && a.whole {
 		a.idle = c.deadline(*idle)
