@@ -130,14 +130,6 @@ func appendEnd(to []byte, chunks *http1.Chunks) []byte {
 	return append(append(append(to, "0\r\n"...), chunks.Trailer...), "\r\n"...)
 }
 
-// end ends the count of the request, before the client has the end of its response: it may send the next one then.
-func (a *attempt) end() {
-	if !a.ended {
-		a.ended = true
-		a.dest.EndRequest()
-	}
-}
-
 // sendResponse sends the response to the client. The input of the endpoint is after the head.
 func (c *conn) sendResponse(in *reader) error {
 	in.closed = in.closed || c.response.Close

@@ -78,10 +78,7 @@ func (c *conn) forward(
 		}
 		return c.failed(flagTimeout, 504, err.Error())
 	}
-	defer func() {
-		a.end()
-		a.dest.LeaveConnection()
-	}()
+	defer a.leave()
 	defer a.limit.stop()
 	if idle := route.Timeouts.Idle; idle != nil && a.whole {
 		a.idle = c.deadline(*idle)

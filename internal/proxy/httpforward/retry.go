@@ -53,6 +53,20 @@ func (a *attempt) chooseAgain() {
 	a.slot, a.dest = slot, next
 }
 
+// end ends the count of the request, before the client has the end of its response: it may send the next one then.
+func (a *attempt) end() {
+	if !a.ended {
+		a.ended = true
+		a.dest.EndRequest()
+	}
+}
+
+// leave gives the connection back, too.
+func (a *attempt) leave() {
+	a.end()
+	a.dest.LeaveConnection()
+}
+
 // idempotent reports whether a request with a method may be sent twice: RFC 9110, 9.2.2.
 func idempotent(method []byte) bool {
 	switch string(method) {
