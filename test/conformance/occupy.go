@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -40,8 +41,13 @@ func (p *pod) occupy(ctx context.Context, l Line, mayWait bool) (release func(),
 			return nil, err
 		}
 		c.hold = true
+		before := p.counter.count(holdHeader)
 		running.Go(func() { _, _ = c.send(held) }) // without a response, it ends with an error
-		if err := p.awaitOpen(ctx, l, i+1); err != nil {
+		err = p.awaitOpen(ctx, l, i+1)
+		if err == nil && i < p.forwardedAtOnce(l) {
+			err = p.awaitHeld(ctx, before+1)
+		}
+		if err != nil {
 			release()
 			return nil, err
 		}
@@ -72,6 +78,43 @@ func (p *pod) awaitOpen(ctx context.Context, l Line, n int) error {
 			return err
 		}
 	}
+}
+
+// awaitHeld waits until servers of the pod hold n requests. A request whose connection is not established yet counts as
+// one that waits for a connection, so that the next one could exceed a limit of these.
+func (p *pod) awaitHeld(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, occupyTimeout)
+	defer cancel()
+	for p.counter.count(holdHeader) < n {
+		if !wait(ctx, occupyPoll) {
+			return fmt.Errorf("no server has the open request %d", n)
+		}
+	}
+	return nil
+}
+
+// forwardedAtOnce returns how many requests of a line the servers have at the same time; others wait for a connection.
+func (p *pod) forwardedAtOnce(l Line) int {
+	if !l.Request.Protocol.Requests() {
+		return 0 // streams do not wait
+	}
+	n := math.MaxInt
+	limit := func(connections uint32) {
+		if connections > 0 && !l.Request.Protocol.Multiplexed() {
+			n = min(n, int(connections))
+		}
+	}
+	for _, t := range l.decide(p.view).Targets {
+		if to, _ := p.view.Destination(t.Destination); to.Limits != nil {
+			limit(to.Limits.MaxConnections)
+		}
+	}
+	for _, in := range p.view.Inbound {
+		if b := in.Listener.CircuitBreaker; l.Into && in.Listener.Port == l.Request.Port && b != nil {
+			limit(b.MaxConnections)
+		}
+	}
+	return n
 }
 
 // openRequests reads the number of open requests of a line's port from the metrics of the sidecar.

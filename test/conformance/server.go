@@ -162,6 +162,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get(holdHeader) != "" {
+		s.counter.add(holdHeader)
 		<-r.Context().Done()
 		return
 	}
@@ -200,6 +201,7 @@ func (s *server) serveGRPC(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	if value(holdHeader) != "" {
+		s.counter.add(holdHeader)
 		<-stream.Context().Done()
 		return nil
 	}

@@ -18,7 +18,8 @@ func bookstoreApps() string {
 	}
 	client := "{name: client, image: anymesh.dev/colors, args: [drive, --listen=:8080, --rate=0]}"
 	server := func(port int, version string) string {
-		return fmt.Sprintf("{name: server, image: anymesh.dev/colors, args: [serve, \"--listen=:%d\", --version=%s]}", port, version)
+		return fmt.Sprintf("{name: server, image: anymesh.dev/colors, args: [serve, \"--listen=:%[1]d\", --version=%[2]s], "+
+			"readinessProbe: {httpGet: {path: /healthz, port: %[1]d}, periodSeconds: 1}}", port, version)
 	}
 	for _, a := range []struct {
 		namespace, name, service string
