@@ -76,3 +76,14 @@ func TestProgramOfAnotherModule(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// The conformance kit tests the driver of another module, with the sidecar of this module.
+func TestConformanceOfAnotherModule(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the kit creates namespaces, which requires root")
+	}
+	_, run := thirdParty(t)
+	if out := run("test", "-count=1", "-v", "."); !strings.Contains(out, "--- PASS: TestConformance/without-retries/front") {
+		t.Errorf("the driver passes no case:\n%s", out)
+	}
+}

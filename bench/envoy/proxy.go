@@ -18,7 +18,6 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
-	"anymesh.dev/anymesh/test/conformance"
 )
 
 // startTimeout limits the time until an Envoy is ready.
@@ -48,7 +47,7 @@ func startProxy(ctx context.Context, binary string, n *podNetwork, w model.Workl
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { _ = os.RemoveAll(dir) }) // a temporary folder
-	config, err := conformance.Bootstrap(spec.Files["envoy.json"], dir, discovery)
+	config, err := bootstrap(spec.Files["envoy.json"], dir, discovery)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}

@@ -167,8 +167,8 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	{"cmd/anymesh-proxy", []string{"internal/proxy"}},
 }...)
 
-// free are directories without import rules: programs that are not part of the product.
-var free = []string{"bench/...", "docs/...", "examples/...", "test/...", "hack/..."}
+// free are directories without import rules: what is not part of the program.
+var free = []string{"bench/...", "docs/...", "examples/...", "test/...", "hack/...", "sidecar/conformance/..."}
 
 // pkg is the output of go list for a package.
 type pkg struct {

@@ -21,13 +21,14 @@ import (
 )
 
 // Source keeps the configuration current until the context ends. server is the address of the control plane, host:port,
-// node is the node ID of the sidecar. While there is no connection, the last configuration stays.
+// or the socket of the agent; node is the node ID of the sidecar. While there is no connection, the last configuration
+// stays.
 type Source func(ctx context.Context, server, node string, m *Mesh)
 
 // Run runs the sidecar until the context ends.
 func Run(ctx context.Context, args []string, follow Source) error {
 	flags := flag.NewFlagSet("sidecar", flag.ContinueOnError)
-	server := flags.String("server", "", "address of the control plane")
+	server := flags.String("server", "", "address of the control plane, or socket of the agent")
 	node := flags.String("node", "", "node ID")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -143,16 +144,16 @@ func (p *proxy) outbound(conn net.Conn, to netip.AddrPort) {
 }
 
 // decide evaluates the model and picks a target by weight. The address is empty if the request is not forwarded.
-func (p *proxy) decide(r model.Request) (model.Outcome, string) {
+func (p *proxy) decide(r model.Request) (model.Decision, string) {
 	p.mesh.mu.RLock()
 	defer p.mesh.mu.RUnlock()
 	d := p.mesh.view.Decide(r)
 	switch d.Outcome {
 	case model.PassedThrough:
-		return d.Outcome, netip.AddrPortFrom(r.Address, r.Port).String()
+		return d, netip.AddrPortFrom(r.Address, r.Port).String()
 	case model.Forwarded:
 	default:
-		return d.Outcome, ""
+		return d, ""
 	}
 	total := uint32(0)
 	for _, t := range d.Targets {
@@ -161,11 +162,11 @@ func (p *proxy) decide(r model.Request) (model.Outcome, string) {
 	n := rand.Uint32N(total)
 	for _, t := range d.Targets {
 		if n < t.Weight {
-			return d.Outcome, addressOf(p.mesh.resolved[t.Destination])
+			return d, addressOf(p.mesh.resolved[t.Destination])
 		}
 		n -= t.Weight
 	}
-	return d.Outcome, ""
+	return d, ""
 }
 
 // copyBoth copies in both directions until both ends are closed.

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -62,20 +63,37 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 			asked.Headers = append(asked.Headers, model.Header{Name: name, Value: v})
 		}
 	}
-	outcome, address := p.decide(asked)
+	decision, address := p.decide(asked)
 	if address == "" {
 		status := map[model.Outcome]int{
 			model.NotFound: http.StatusNotFound, model.Malformed: http.StatusBadRequest,
 			model.Denied: http.StatusForbidden, model.Forwarded: http.StatusServiceUnavailable, // without an endpoint
-		}[outcome]
-		http.Error(w, fmt.Sprintf("sidecar: %s", outcome), cmp.Or(status, http.StatusBadGateway))
+		}[decision.Outcome]
+		http.Error(w, fmt.Sprintf("sidecar: %s", decision.Outcome), cmp.Or(status, http.StatusBadGateway))
 		return
 	}
-	forward := &httputil.ReverseProxy{Rewrite: func(out *httputil.ProxyRequest) {
-		out.SetURL(&url.URL{Scheme: "http", Host: address})
-		out.Out.Host = r.Host
-	}}
-	forward.ServeHTTP(w, r)
+	ctx, limits := limit(r.Context(), decision.Timeouts)
+	defer limits.end()
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(out *httputil.ProxyRequest) {
+			path, query, _ := strings.Cut(decision.Request.Path, "?")
+			out.Out.URL = &url.URL{Scheme: "http", Host: address, Opaque: path, RawQuery: query}
+			out.Out.Host = r.Host
+		},
+		ModifyResponse: func(response *http.Response) error {
+			response.Body = limits.watch(response.Body)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			status := http.StatusServiceUnavailable
+			if ctx.Err() != nil && r.Context().Err() == nil {
+				status = http.StatusGatewayTimeout
+			}
+			http.Error(w, fmt.Sprintf("sidecar: %v", err), status)
+		},
+		FlushInterval: -1, // the client sees each part of a response at once
+	}
+	forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // addressOf picks an address of a destination; it is empty if there is none.

@@ -5,6 +5,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,9 @@ import (
 // readyAddress serves /ready.
 const readyAddress = "127.0.0.1:15021"
 
-// Patch adds the container of the sidecar to the pod in the InjectorContext. The command name is the driver's.
-func Patch(ctx context.Context, name string) error {
+// Patch adds the container of the sidecar to the pod in the InjectorContext. The command name is the driver's. The
+// sidecar connects to the socket on which the agent relays xDS, or without a socket to the control plane.
+func Patch(ctx context.Context, name, socket string) error {
 	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
 	if !ok {
 		return errors.New("missing Injector Context")
@@ -32,16 +34,19 @@ func Patch(ctx context.Context, name string) error {
 		injector.Configurator.GetProxyServerPort())
 	injector.Sidecar = &sidecar.Spec{
 		Container: corev1.Container{Name: name, Image: image},
-		Command:   []string{"anymesh", name, "--server", server, "--node", injector.Node},
+		Command:   []string{"anymesh", name, "--server", cmp.Or(socket, server), "--node", injector.Node},
 		ReadyURL:  "http://" + readyAddress + "/ready",
+	}
+	if socket != "" {
+		injector.Sidecar.RelaySocket, injector.Sidecar.RelayAddress = socket, server
 	}
 	return nil
 }
 
-// Supports lists the features of the model that the sidecar supports. Retries and timeouts are not among them.
+// Supports lists the features of the model that the sidecar supports. Retries are not among them.
 func Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
-		"egress.Allow": true, "egress.Deny": true, "route.weights": true, "route.match.method": true,
+		"egress.Allow": true, "egress.Deny": true, "route.weights": true, "route.match.method": true, "route.timeout": true,
 	}
 	for _, p := range []model.Protocol{model.HTTP, model.TCP} {
 		supported[model.ListenerFeature(p)], supported[model.DestinationFeature(p)] = true, true

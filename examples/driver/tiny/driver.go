@@ -29,8 +29,11 @@ func init() { sidecar.Register(Name, Driver{}) }
 // Driver is the sidecar driver.
 type Driver struct{}
 
+// relaySocket is where the agent relays xDS, with the certificate of the pod.
+const relaySocket = sidecar.CertificatesDir + "/xds.sock"
+
 // Patch adds the sidecar container.
-func (Driver) Patch(ctx context.Context) error { return proxy.Patch(ctx, Name) }
+func (Driver) Patch(ctx context.Context) error { return proxy.Patch(ctx, Name, relaySocket) }
 
 // Start makes the control plane deliver the resources of Render.
 func (d Driver) Start(ctx context.Context) (sidecar.Probes, error) {

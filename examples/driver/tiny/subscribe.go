@@ -10,7 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"anymesh.dev/anymesh/model"
 	"example.com/tiny/proxy"
@@ -24,11 +24,11 @@ type subscription struct {
 	versions map[string]map[string]string
 }
 
-// Follow is the proxy.Source of the driver: a delta stream of xDS. It reopens streams that end.
-func Follow(ctx context.Context, server, node string, m *proxy.Mesh) {
+// Follow is the proxy.Source of the driver: a delta stream of xDS on the socket of the agent. It reopens streams that end.
+func Follow(ctx context.Context, socket, node string, m *proxy.Mesh) {
 	s := subscription{m, map[string]map[string]string{viewType: {}, destinationType: {}}}
 	for ctx.Err() == nil {
-		if err := s.stream(ctx, server, node); err != nil && ctx.Err() == nil {
+		if err := s.stream(ctx, socket, node); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "tiny: the stream to the control plane ended:", err)
 		}
 		select {
@@ -39,12 +39,8 @@ func Follow(ctx context.Context, server, node string, m *proxy.Mesh) {
 }
 
 // stream opens a delta stream for both types and applies the responses.
-func (s subscription) stream(ctx context.Context, server, node string) error {
-	config, err := proxy.MutualTLS(server)
-	if err != nil {
-		return err
-	}
-	conn, err := grpc.NewClient("dns:///"+server, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+func (s subscription) stream(ctx context.Context, socket, node string) error {
+	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func init() { sidecar.Register(Name, Driver{}) }
 type Driver struct{}
 
 // Patch adds the sidecar container.
-func (Driver) Patch(ctx context.Context) error { return proxy.Patch(ctx, Name) }
+func (Driver) Patch(ctx context.Context) error { return proxy.Patch(ctx, Name, "") }
 
 // Supports lists the supported features: the control plane reports the others, and the views of the catalog do not have
 // what they protect.

@@ -10,7 +10,7 @@ import (
 func TestHandshakes(t *testing.T) {
 	for _, s := range envoys(t) {
 		t.Run(s.Name, func(t *testing.T) {
-			lines, err := ObserveHandshakes(t.Context(), s.Name)
+			lines, err := runInside(t.Context(), envHandshakes+"=1", envSidecar+"="+s.Name)
 			if err != nil {
 				t.Fatal(err)
 			}

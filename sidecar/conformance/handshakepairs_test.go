@@ -25,11 +25,23 @@ const envHandshakes = "ANYMESH_CONFORMANCE_HANDSHAKES"
 // handshakeClients is the number of requests at a time.
 const handshakeClients = 8
 
+// insideHandshakes makes the handshakes of all combinations of TLS settings between two real sidecars.
+func insideHandshakes(s Sidecar, out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, remove, err := caseDir()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	return observeHandshakes(ctx, s, dir, out)
+}
+
 // observeHandshakes makes a request for each handshake, from the sidecar of the client to that of the server. It writes
 // the differences from the decision of the interpreter, and how many succeeded, with TLS and without.
 func observeHandshakes(ctx context.Context, s Sidecar, dir string, out io.Writer) error {
 	all := handshakes()
-	m, err := translateHandshakes(all)
+	m, err := translateHandshakes(s.Driver, all)
 	if err != nil {
 		return err
 	}

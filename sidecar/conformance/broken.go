@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"os"
 	"slices"
 	"testing"
@@ -45,12 +44,6 @@ func (b brokenDriver) RenderDestination(reach model.ResolvedDestination) []sidec
 	return b.Renderer.RenderDestination(reach)
 }
 
-// ObserveBroken is Observe with a driver that does not do what a feature says, and with the requests whose result
-// depends on it. Without a difference, the tests would not notice such a driver.
-func ObserveBroken(ctx context.Context, c *Case, workload, name string, f model.Feature) ([]string, error) {
-	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+name, envBroken+"="+string(f))
-}
-
 // RunBroken breaks each feature that a driver declares, one after another, and checks that its real sidecar then fails
 // a case that is about the feature, except for some. It returns the features that no request of a case shows: these
 // need another test.
@@ -64,12 +57,7 @@ func RunBroken(t *testing.T, s Sidecar, except ...model.Feature) (unseen []model
 		if !s.Driver.Supports()[f] || slices.Contains(except, f) {
 			continue
 		}
-		var showing []workloadOfCase
-		for _, w := range all {
-			if len(showing) < maxShowing && w.needs(f) && len(noticing(f, w.lines, w.index, w.view)) > 0 {
-				showing = append(showing, w)
-			}
-		}
+		showing := showing(all, f)
 		if len(showing) == 0 {
 			unseen = append(unseen, f)
 			continue
@@ -77,7 +65,7 @@ func RunBroken(t *testing.T, s Sidecar, except ...model.Feature) (unseen []model
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
 			for _, w := range showing {
-				wrong, err := ObserveBroken(t.Context(), w.Case, w.name, s.Name, f)
+				wrong, err := observe(t.Context(), w.Case, w.name, s.Name, envBroken+"="+string(f))
 				if err != nil {
 					t.Logf("%s: the sidecar does not start: %v", w, err)
 					return
@@ -93,8 +81,18 @@ func RunBroken(t *testing.T, s Sidecar, except ...model.Feature) (unseen []model
 	return unseen
 }
 
-// maxShowing limits the workloads that RunBroken tries for a feature.
+// maxShowing limits the workloads that RunBroken and RunUndeclared try for a feature.
 const maxShowing = 3
+
+// showing returns workloads that have requests whose result depends on a feature.
+func showing(all []workloadOfCase, f model.Feature) (out []workloadOfCase) {
+	for _, w := range all {
+		if len(out) < maxShowing && w.needs(f) && len(noticing(f, w.lines, w.index, w.view)) > 0 {
+			out = append(out, w)
+		}
+	}
+	return out
+}
 
 // workloadOfCase is a workload whose requests a sidecar gets.
 type workloadOfCase struct {
@@ -121,7 +119,7 @@ func (s Sidecar) pods(t *testing.T) []workloadOfCase {
 	}
 	var out []workloadOfCase
 	for _, c := range all {
-		m := c.Translate()
+		m := c.views()
 		for _, name := range c.Workloads() {
 			view, err := m.View(name)
 			if err != nil {

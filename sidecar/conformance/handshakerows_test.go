@@ -8,7 +8,6 @@ import (
 	"text/template"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -200,8 +199,8 @@ spec: {awsName: {{(index . 0).Service}}, provider: {virtualNode: {virtualNodeRef
 {{- end}}
 `))
 
-// translateHandshakes translates the objects of handshakes.
-func translateHandshakes(all []handshake) (Translation, error) {
+// translateHandshakes translates the objects of handshakes for a driver.
+func translateHandshakes(driver Driver, all []handshake) (Translation, error) {
 	var input struct {
 		Listeners []handshake
 		Nodes     [][]handshake
@@ -240,7 +239,7 @@ func translateHandshakes(all []handshake) (Translation, error) {
 		if err != nil {
 			return m, err
 		}
-		m.Rendered[view.Workload.Key], _ = sidecar.Configuration(envoy.Driver{}, view, m.State.Index.ResolvedDestination)
+		m.Rendered[view.Workload.Key], _ = sidecar.Configuration(driver, view, m.State.Index.ResolvedDestination)
 	}
 	for _, f := range m.State.Findings {
 		if !strings.Contains(f.Text, "certificate/unknown") && !strings.Contains(f.Text, "have no host names") {

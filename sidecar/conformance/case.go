@@ -20,13 +20,6 @@ type Case struct {
 	path     string
 }
 
-// Generated sections of a case.
-const (
-	modelSection    = "model.yaml"
-	findingsSection = "findings.txt"
-	envoySection    = "envoy/%s.yaml"
-)
-
 // ReadCase reads a case: a file, or with a relative path one of those of package cases. Errors name the file and the
 // line.
 func ReadCase(path string) (*Case, error) {

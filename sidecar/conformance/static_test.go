@@ -28,7 +28,7 @@ import (
 // renderedResource returns a resource that the driver renders for a workload of a case.
 func renderedResource[T proto.Message](t *testing.T, name, workload, resource string) T {
 	t.Helper()
-	for key, resources := range readCase(t, name).Translate().Rendered {
+	for key, resources := range readCase(t, name).translated().Rendered {
 		for _, r := range resources {
 			if key.Name != workload || r.Name != resource {
 				continue

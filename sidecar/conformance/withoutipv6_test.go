@@ -9,7 +9,7 @@ func TestKernelWithoutIPv6(t *testing.T) {
 			t.Run(s.Name+"/"+of[0], func(t *testing.T) {
 				t.Parallel()
 				report(t, s, func() ([]string, error) {
-					return ObserveWithoutIPv6(t.Context(), readCase(t, "appmesh/"+of[0]), of[1], s.Name)
+					return observe(t.Context(), readCase(t, "appmesh/"+of[0]), of[1], s.Name, envWithoutIPv6+"=1")
 				})
 			})
 		}

@@ -11,7 +11,7 @@ import (
 
 // Main runs the tests of a package, and the pods that they start for the sidecars. TestMain calls it.
 func Main(m *testing.M, sidecars ...Sidecar) {
-	Inside(sidecars...)
+	runPod(sidecars, inside)
 	os.Exit(m.Run())
 }
 
@@ -29,17 +29,21 @@ func Cases() ([]*Case, error) {
 }
 
 // Run checks that a sidecar behaves as the interpreter decides, in each case of which its driver declares all that a
-// workload needs. Each workload of a case is a subtest, and has a pod of its own. Run requires root.
+// workload needs. Each workload of a case is a subtest, and has a pod of its own. The log ends with a report: for each
+// feature, the workloads that need it and those that failed. Run requires root.
 func Run(t *testing.T, s Sidecar) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("creating namespaces requires root")
 	}
 	all := s.pods(t)
+	r := newFeatureReport(s.Driver, all)
+	t.Cleanup(func() { t.Logf("\n%s", r) })
 	for _, w := range all {
 		t.Run(w.String(), func(t *testing.T) {
 			t.Parallel()
-			report(t, s, func() ([]string, error) { return Observe(t.Context(), w.Case, w.name, s.Name) })
+			t.Cleanup(func() { r.add(w, !t.Failed()) })
+			report(t, s, func() ([]string, error) { return observe(t.Context(), w.Case, w.name, s.Name) })
 		})
 	}
 	if len(all) == 0 {
@@ -48,9 +52,9 @@ func Run(t *testing.T, s Sidecar) {
 }
 
 // report reports differences.
-func report(t *testing.T, s Sidecar, observe func() ([]string, error)) {
+func report(t *testing.T, s Sidecar, result func() ([]string, error)) {
 	t.Helper()
-	wrong, err := observe()
+	wrong, err := result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,10 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -35,6 +37,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asPipy) != "" {
 		runPipy()
 	}
+	for variable, run := range map[string]func(Sidecar, io.Writer) error{
+		envHandshakes: insideHandshakes, envChanges: insideChanges, envMetrics: insideMetrics,
+	} {
+		if os.Getenv(variable) != "" {
+			runPod(sidecars(), run)
+		}
+	}
 	if err := flag.Set("test.parallel", parallel); err != nil {
 		panic(err)
 	}
@@ -44,7 +53,7 @@ func TestMain(m *testing.M) {
 // sidecars are the built-in drivers, with the programs that this machine has.
 func sidecars() []Sidecar {
 	all := []Sidecar{ofNative(), {Name: grpc.Name, Driver: grpc.Driver{}}, ofPipy()}
-	if current, err := FindEnvoy("../.."); err == nil {
+	if current, err := findEnvoy("../.."); err == nil {
 		if current, err = filepath.Abs(current); err != nil {
 			panic(err)
 		}
@@ -59,6 +68,9 @@ func sidecarOf(t *testing.T, name string) Sidecar {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("creating namespaces requires root")
+	}
+	if _, err := exec.LookPath(pipyProgram()); name == pipy.Name && err != nil {
+		t.Skipf("there is no program of pipy; set PIPY: %v", err)
 	}
 	for _, s := range sidecars() {
 		if _, err := os.Stat(s.Program); s.Name == name && (err == nil || s.proxyless()) {
@@ -76,6 +88,19 @@ func sidecarOf(t *testing.T, name string) Sidecar {
 func envoys(t *testing.T) []Sidecar {
 	t.Helper()
 	return []Sidecar{sidecarOf(t, envoy.Name), sidecarOf(t, oldestEnvoy)}
+}
+
+// findEnvoy searches for the binary on PATH, in $ANYMESH_BIN and in the folder bin of the repository.
+func findEnvoy(repository string) (string, error) {
+	if path, err := exec.LookPath("envoy"); err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{os.Getenv("ANYMESH_BIN"), filepath.Join(repository, "bin")} {
+		if info, err := os.Stat(filepath.Join(dir, "envoy")); dir != "" && err == nil && info.Mode()&0o111 != 0 {
+			return filepath.Join(dir, "envoy"), nil
+		}
+	}
+	return "", errors.New("no Envoy on PATH, in $ANYMESH_BIN or in bin; fetch it with `make envoy`")
 }
 
 func ofEnvoy(name, program string) Sidecar {
@@ -170,12 +195,7 @@ func TestEnvoy(t *testing.T) {
 func TestNative(t *testing.T) { Run(t, sidecarOf(t, native.Name)) }
 
 // TestPipy needs the program of pipy, which no package registry has: in the variable PIPY, or on the path.
-func TestPipy(t *testing.T) {
-	if _, err := exec.LookPath(pipyProgram()); err != nil {
-		t.Skipf("there is no program of pipy; set PIPY: %v", err)
-	}
-	Run(t, sidecarOf(t, pipy.Name))
-}
+func TestPipy(t *testing.T) { Run(t, sidecarOf(t, pipy.Name)) }
 
 func TestProxyless(t *testing.T) { Run(t, sidecarOf(t, grpc.Name)) }
 

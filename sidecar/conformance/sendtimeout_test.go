@@ -26,7 +26,7 @@ const sendTimeoutCluster = "cds_egress_ingress_a_up:80_send-1s"
 // TestSendTimeout checks the send timeout of a cluster, as the driver renders it, with a backend that does not read,
 // and with one that responds after a longer pause.
 func TestSendTimeout(t *testing.T) {
-	binary, err := FindEnvoy("../..")
+	binary, err := findEnvoy("../..")
 	if err != nil && os.Getenv("CI") != "" {
 		t.Fatal(err)
 	} else if err != nil {
@@ -111,7 +111,7 @@ func startCluster(t *testing.T, binary string, backend uint16) string {
 func startNativeCluster(t *testing.T, backend int) string {
 	t.Helper()
 	c := &config.Config{}
-	for key, resources := range readCase(t, "ingress/default-backend").translate(native.Driver{}).Rendered {
+	for key, resources := range readCase(t, "ingress/default-backend").translate(native.Name, native.Driver{}).Rendered {
 		for _, r := range resources {
 			if key.Name != "gateway" || r.Name != "cluster/a/up:80/send-1s" {
 				continue

@@ -1,6 +1,10 @@
 package conformance
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +69,39 @@ func checkUnused(t *testing.T, all []map[string]string) {
 	}
 }
 
+// envMetrics makes the pod write its metrics.
+const envMetrics = "ANYMESH_CONFORMANCE_METRICS"
+
+// insideMetrics sends the requests of a case, and writes what the sidecar then answers to the agent.
+func insideMetrics(s Sidecar, out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, remove, err := caseDir()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	p, err := enterCase(ctx, s, dir)
+	if err != nil {
+		return err
+	}
+	p.writeDifferences(ctx, out)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.discovery.metricsURL, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", p.discovery.metricsURL, response.Status)
+	}
+	_, err = io.Copy(out, response.Body)
+	return err
+}
+
 // readCase reads a case of App Mesh.
 func readCase(t *testing.T, name string) *Case {
 	t.Helper()
@@ -78,7 +115,7 @@ func readCase(t *testing.T, name string) *Case {
 // series returns the labels of the metrics after the requests of a case. Histograms have the names of their parts.
 func series(t *testing.T, name, workload, sidecar string) []map[string]string {
 	t.Helper()
-	lines, err := ObserveMetrics(t.Context(), readCase(t, "appmesh/"+name), workload, sidecar)
+	lines, err := observe(t.Context(), readCase(t, "appmesh/"+name), workload, sidecar, envMetrics+"=1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // The supported versions of Envoy accept each format that the model accepts, and no others of these.
 func TestLogFormatsOfEnvoy(t *testing.T) {
-	newest, err := FindEnvoy("../..")
+	newest, err := findEnvoy("../..")
 	if err != nil && os.Getenv("CI") != "" {
 		t.Fatal(err)
 	} else if err != nil {

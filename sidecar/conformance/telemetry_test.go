@@ -51,7 +51,7 @@ func envoyCommand(t *testing.T, binary string, settings sidecar.ProxySettings) [
 
 func binaries(t *testing.T) map[string]string {
 	t.Helper()
-	current, err := FindEnvoy("../..")
+	current, err := findEnvoy("../..")
 	if err != nil {
 		t.Skip(err)
 	}

@@ -25,17 +25,28 @@ import (
 // envChanges makes the pod one whose objects change.
 const envChanges = "ANYMESH_CONFORMANCE_CHANGES"
 
-// ObserveChanges gives a real Envoy the configuration of a workload after each change of a case: a section of further
-// objects. It returns the changes that make it drain listeners or filter chains, which ends the open connections there,
-// and their number. It has the requirements of Observe.
-func ObserveChanges(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
-	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar, envChanges+"=1")
+// insideChanges gives a real Envoy the configuration of a workload after each change of a case: a section of further
+// objects. It writes the changes that make it drain listeners or filter chains, which ends the open connections there,
+// and their number.
+func insideChanges(s Sidecar, out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, remove, err := caseDir()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	p, err := enterCase(ctx, s, dir)
+	if err != nil {
+		return err
+	}
+	return p.writeDraining(ctx, s.Name, out)
 }
 
-// observeChanges writes the changes that drain connections of the pod of a workload.
-func observeChanges(ctx context.Context, c *Case, renderer sidecar.Renderer, workload, dir string, d *discovery,
-	out io.Writer) error {
-	admin := adminOf(dir)
+// writeDraining writes the changes that drain connections of the pod.
+func (p *casePod) writeDraining(ctx context.Context, driver string, out io.Writer) error {
+	c := p.of
+	admin := adminOf(p.dir)
 	var before int
 	for i, change := range append([]txtar.File{{Name: "start"}}, c.Generated()...) {
 		objects, err := cases.Decode(change.Data)
@@ -48,12 +59,12 @@ func observeChanges(ctx context.Context, c *Case, renderer sidecar.Renderer, wor
 			})
 		}
 		c.Objects = append(c.Objects, objects...)
-		m := c.translate(renderer)
-		view, err := m.View(workload)
+		m := c.translate(driver, p.renderer)
+		view, err := m.View(p.workload)
 		if err != nil {
 			return err
 		}
-		if err := d.replace(ctx, admin, view.Workload.NodeID, i, m.Rendered[view.Workload.Key]); err != nil {
+		if err := p.discovery.replace(ctx, admin, view.Workload.NodeID, i, m.Rendered[view.Workload.Key]); err != nil {
 			return fmt.Errorf("%s: %w", change.Name, err)
 		}
 		after, err := admin.draining(ctx)

@@ -1,16 +1,17 @@
-// Package conformance runs the cases of test/cases. Each case tests one behavior with the dialect, the interpreter, the
-// driver and Envoy.
+// Package conformance tests sidecar drivers: it runs the cases of test/cases with a driver and the program of its
+// sidecar. A test calls Main, Run, RunBroken and RunUndeclared for its Sidecar; the README of package sidecar has an
+// example. Each case tests one behavior with the dialect, the interpreter, the driver and the sidecar.
 //
 // In: a case, which is a txtar file with user objects and requests. Out: the differences between:
 //
 //	settings.yaml → settings of the dialects, in the form of the chart's values; optional
 //	objects.yaml  → dialect              → model.yaml, findings.txt
-//	              → view → Envoy driver  → envoy/<workload>.yaml (where the case asks for it)
+//	              → view → driver envoy  → envoy/<workload>.yaml (where the case asks for it)
 //	requests.txt  → interpreter          → the decisions after each "=>"
-//	              → the real Envoy       → the same decisions, observed from outside
+//	              → the real sidecar     → the same decisions, observed from outside
 //
 // The last part runs in a separate pod (network, mount and process namespaces): packets are captured as in
-// Kubernetes, Envoy runs as the sidecar's user with the configuration that the driver rendered, delivered by the
+// Kubernetes, the program runs as the sidecar's user with the configuration that the driver rendered, delivered by the
 // discovery server. A second network namespace is the external network, which responds on every address of
 // 198.18.0.0/15.
 //

@@ -193,7 +193,7 @@ func TestAuthorization(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := c.Translate()
+			m := c.translated()
 			for _, l := range c.Lines {
 				view, err := m.View(l.Workload)
 				if err != nil {
@@ -207,7 +207,7 @@ func TestAuthorization(t *testing.T) {
 				for _, workload := range c.Workloads() {
 					t.Run(workload+"/"+s.Name, func(t *testing.T) {
 						t.Parallel()
-						report(t, s, func() ([]string, error) { return Observe(t.Context(), c, workload, s.Name) })
+						report(t, s, func() ([]string, error) { return observe(t.Context(), c, workload, s.Name) })
 					})
 				}
 			}

@@ -27,12 +27,12 @@ func readCases(t *testing.T) []*Case {
 func TestTranslation(t *testing.T) {
 	for _, c := range readCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			sections, err := c.Sections(c.Translate())
+			sections, err := c.sections(c.translated())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if *update {
-				if err := c.Write("../cases", sections); err != nil {
+				if err := c.Write("../../test/cases", sections); err != nil {
 					t.Fatal(err)
 				}
 				return
@@ -56,7 +56,7 @@ func TestTranslation(t *testing.T) {
 func TestInterpreter(t *testing.T) {
 	for _, c := range readCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			m := c.Translate()
+			m := c.translated()
 			for _, l := range c.Lines {
 				view, err := m.View(l.Workload)
 				if err != nil {
@@ -74,7 +74,7 @@ func TestInterpreter(t *testing.T) {
 func TestRendering(t *testing.T) {
 	for _, c := range readCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			m, again := c.Translate(), c.Translate()
+			m, again := c.translated(), c.translated()
 			if diff := cmp.Diff(m.Rendered, again.Rendered); diff != "" {
 				t.Errorf("rendering is not deterministic:\n%s", diff)
 			}

@@ -24,7 +24,7 @@ func TestChangesKeepConnections(t *testing.T) {
 		for workload, want := range map[string][]string{"shop/client": {egress}, "shop/web": {permissive, egress, strict}} {
 			t.Run(s.Name+"/"+workload, func(t *testing.T) {
 				t.Parallel()
-				drained, err := ObserveChanges(t.Context(), c, workload, s.Name)
+				drained, err := observe(t.Context(), c, workload, s.Name, envChanges+"=1")
 				if err != nil {
 					t.Fatal(err)
 				}

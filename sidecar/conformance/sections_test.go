@@ -10,59 +10,23 @@ import (
 	"golang.org/x/tools/txtar"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	_ "anymesh.dev/anymesh/internal/dialect/builtin" // cases use all built-in dialects
 	"anymesh.dev/anymesh/internal/driver/envoy"
-	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Translation is the translation of the objects of a case.
-type Translation struct {
-	State *engine.State
-	// Rendered contains the sidecar resources of each workload.
-	Rendered map[model.Key][]sidecar.Resource
-	// Findings contains the findings of the dialects, views and drivers.
-	Findings []model.Finding
-}
+// Generated sections of a case.
+const (
+	modelSection    = "model.yaml"
+	findingsSection = "findings.txt"
+	envoySection    = "envoy/%s.yaml"
+)
 
-// Translate translates the objects as the control plane does.
-func (c *Case) Translate() Translation { return c.translate(envoy.Driver{}) }
+// translated translates a case for Envoy.
+func (c *Case) translated() Translation { return c.translate(envoy.Name, envoy.Driver{}) }
 
-func (c *Case) translate(renderer sidecar.Renderer) Translation {
-	m := Translation{Rendered: map[model.Key][]sidecar.Resource{}}
-	m.State = engine.Compute(c.dialects, engine.Settings{}, c.Objects)
-	m.Findings = slices.Clone(m.State.Findings)
-	for key, view := range m.State.Views {
-		resources, findings := sidecar.Configuration(renderer, view.View, m.State.Index.ResolvedDestination)
-		m.Rendered[key] = resources
-		m.Findings = append(m.Findings, findings...)
-		m.Findings = append(m.Findings, model.Unsupported(envoy.Name, view.Needs(), renderer.Supports())...)
-	}
-	model.SortFindings(m.Findings)
-	return m
-}
-
-// View returns the view of a workload by the name of its object or by its own name.
-func (m Translation) View(name string) (*model.View, error) {
-	var found *model.View
-	for _, v := range m.State.Views {
-		if v.Workload.Name != name && v.Workload.Origin.Object().Name != name {
-			continue
-		}
-		if found != nil {
-			return nil, fmt.Errorf("%s and %s have the same name %s", found.Workload.Key, v.Workload.Key, name)
-		}
-		found = v.View
-	}
-	if found == nil {
-		return nil, fmt.Errorf("no workload has the name %s", name)
-	}
-	return found, nil
-}
-
-// Sections returns the generated sections of the case.
-func (c *Case) Sections(m Translation) ([]txtar.File, error) {
+// sections returns the generated sections of the case.
+func (c *Case) sections(m Translation) ([]txtar.File, error) {
 	shape, err := json.Marshal(m.State.Index.Model)
 	if err != nil {
 		return nil, err

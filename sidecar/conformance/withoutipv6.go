@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,14 +11,9 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// envWithoutIPv6 makes the pod one on a kernel without IPv6.
+// envWithoutIPv6 makes the pod one on a kernel without IPv6, in a mesh that allows for such kernels: IPv6 sockets get
+// the error of such a kernel.
 const envWithoutIPv6 = "ANYMESH_CONFORMANCE_WITHOUT_IPV6"
-
-// ObserveWithoutIPv6 is Observe on a kernel without IPv6, in a mesh that allows for such kernels: IPv6 sockets get the
-// error of such a kernel.
-func ObserveWithoutIPv6(ctx context.Context, c *Case, workload, sidecar string) ([]string, error) {
-	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envSidecar+"="+sidecar, envWithoutIPv6+"=1")
-}
 
 // refuseIPv6 makes socket(AF_INET6, …) of all threads of this process and of its children fail with EAFNOSUPPORT.
 func refuseIPv6() error {
