@@ -82,6 +82,19 @@ type RouteRule struct {
 	Clients *Clients `json:"Clients,omitempty"`
 	// TargetClusters are the clusters with their weights. Without any, requests get status 404.
 	TargetClusters map[string]uint32 `json:"TargetClusters,omitempty"`
+	RetryPolicy    *RetryPolicy      `json:"RetryPolicy,omitempty"`
+}
+
+// RetryPolicy says which requests are sent again.
+type RetryPolicy struct {
+	// RetryOn are the status codes after which a request is sent again. Reset is true if it is also sent again when an
+	// endpoint does not respond.
+	RetryOn []uint16 `json:"RetryOn,omitempty"`
+	Reset   bool     `json:"Reset,omitempty"`
+	// NumRetries limits the retries.
+	NumRetries uint32 `json:"NumRetries"`
+	// RetryBackoffBaseInterval is the longest time before the first retry, in seconds.
+	RetryBackoffBaseInterval float64 `json:"RetryBackoffBaseInterval"`
 }
 
 // Clients are clients from outside of the mesh, which meet each condition.

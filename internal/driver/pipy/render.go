@@ -124,7 +124,7 @@ func (r *renderer) outbound(out model.Outbound) portMatches {
 				requests.HTTPHostPort2Service[h+":"+port] = b.Service
 			}
 		}
-		requests.HTTPServiceRouteRules[b.Service] = RouteRules{r.rules(b.Routes)}
+		requests.HTTPServiceRouteRules[b.Service] = RouteRules{r.rules(b)}
 	}
 	if len(requests.HTTPServiceRouteRules) > 0 {
 		all.add(requests)
@@ -262,16 +262,16 @@ func targets(a model.Action) map[string]uint32 {
 }
 
 // rules renders routes. One whose conditions the proxy cannot compare is left out, with a finding.
-func (r *renderer) rules(routes []model.Route) []RouteRule {
+func (r *renderer) rules(b model.Binding) []RouteRule {
 	out := []RouteRule{}
-	for _, route := range routes {
+	for _, route := range b.Routes {
 		rule, ok := ruleOf(route.Match)
 		if !ok {
 			r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeNotSupported,
 				fmt.Sprintf("the driver %s leaves out the route %s: its conditions are not supported", Name, route.Name)))
 			continue
 		}
-		rule.TargetClusters = targets(route.Action)
+		rule.TargetClusters, rule.RetryPolicy = targets(route.Action), r.retry(b.Protocol, route)
 		out = append(out, rule)
 	}
 	return out

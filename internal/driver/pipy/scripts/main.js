@@ -20,6 +20,9 @@
   // excepted reports whether the client is one from outside of the mesh, to which the TLS of the listener does not apply.
   excepted = () => _match.TLS.Exceptions?.some?.(e => routes.connects(e, _client)),
 
+  // turn chooses the endpoint of the next try.
+  turn = () => (_endpoint = routes.endpoint(_name, _cluster), _key = _name + ' ' + _endpoint),
+
   host = address => address.indexOf(':') >= 0 ? '[' + address + ']' : address,
   named = (names, certificate) => !names || names.some(name => certificate.subjectAltNames.indexOf(name) >= 0),
 
@@ -53,7 +56,7 @@
 
   pipy({
     _match: undefined, _client: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
-    _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '', _asked: undefined, _peeks: false,
+    _retries: undefined, _tried: 0, _name: undefined, _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '', _asked: undefined, _peeks: false,
     _trust: '',
   })
 
@@ -148,6 +151,12 @@
     $=>$.connect(() => _endpoint)
   )
 
+  .pipeline('forward')
+  .branch(
+    () => _cluster?.Version === 2, $=>$.muxHTTP(() => _key, { version: 2 }).to($=>$.link('connect')),
+    $=>$.muxHTTP(() => _key, { maxQueue: 1 }).to($=>$.link('connect'))
+  )
+
   .pipeline('requests')
   .demuxHTTP().to($=>$
     .handleMessageStart(m => (
@@ -155,13 +164,12 @@
       _rules = _request && routes.rules(_match, _request.host),
       _rule = _rules && routes.rule(_rules, _request, _client),
       _rule && _rule.TargetClusters ? (
-        (name) => (
-          _cluster = config.ClustersConfigs[name],
-          _endpoint = routes.endpoint(name, _cluster),
-          _key = name + ' ' + _endpoint,
-          _endpoint || (_status = 503)
-        )
-      )(routes.cluster(_rule.TargetClusters)) : _request && !_rules && config.Spec.Traffic.EnableEgress && _original ? (
+        _name = routes.cluster(_rule.TargetClusters),
+        _cluster = config.ClustersConfigs[_name],
+        _retries = routes.retries(_rule, m.head),
+        turn(),
+        _endpoint || (_status = 503)
+      ) : _request && !_rules && config.Spec.Traffic.EnableEgress && _original ? (
         _endpoint = _original, _key = 'original ' + _original
       ) : (
         _status = !_request ? 400 : _match.Denies ? 403 : 404
@@ -170,16 +178,20 @@
     ))
     .branch(
       () => _status, $=>$.replaceMessage(() => routes.response(_request, _status)),
-      () => _cluster?.Version === 2, $=>$.muxHTTP(() => _key, { version: 2 }).to($=>$.link('connect')),
-      $=>$.muxHTTP(() => _key, { maxQueue: 1 }).to($=>$.link('connect'))
+      () => _retries, $=>$.replay({ delay: () => routes.pause(_retries, _tried) }).to($=>$
+        .link('forward')
+        .replaceMessageStart(m => (
+          _tried < _retries.NumRetries && (
+            _retries.Reset && routes.unanswered(m.head) || _retries.RetryOn?.indexOf?.(m.head.status) >= 0
+          ) ? (_tried++, turn(), new StreamEnd('Replay')) : m
+        ))
+      ),
+      $=>$.link('forward')
     )
     .replaceMessageStart(m => (
       // Clients leave before the pod ends.
       config.Draining && _client.tls !== undefined && (m.head.headers = { ...m.head.headers, connection: 'close' }),
-      // The proxy could not reach the server.
-      m.head.status === 502 && Object.keys(m.head.headers || {}).length === 0 ? (
-        routes.response(_request, 503)
-      ) : m
+      routes.unanswered(m.head) ? routes.response(_request, 503) : m
     ))
   )
 ))()

@@ -75,6 +75,9 @@
   isCall = request => joined(request?.headers['content-type'])?.startsWith?.('application/grpc'),
   callStatus = { 400: '13', 403: '7', 404: '12', 503: '14' },
 
+  // longestKept is the length of requests that are kept to be sent again.
+  longestKept = 65536,
+
   withoutDot = host => (
     (at) => at < 0 ? (host.endsWith('.') ? host.substring(0, host.length - 1) : host) :
       at !== host.lastIndexOf(':') || !host.substring(0, at).endsWith('.') ? host :
@@ -122,6 +125,18 @@
       chosen(weights, names, Math.random() * total(weights, names))
     ) : names[(turns[name] = ((turns[name] || 0) + 1) % names.length)]
   )(Object.keys(cluster.Endpoints), cluster.Endpoints),
+
+  // unanswered reports whether a response is that of the proxy because the server did not respond.
+  unanswered: head => head.status === 502 && Object.keys(head.headers || {}).length === 0,
+
+  // retries returns the policy of retries of a rule for a request: none if it is too long to be kept, or may be.
+  retries: (rule, head) => rule?.RetryPolicy && !head.headers.upgrade && head.method !== 'CONNECT' && (
+    head.headers['content-length'] !== undefined ? Number.parseInt(head.headers['content-length']) <= longestKept :
+    head.method === 'GET' || head.method === 'HEAD' || head.method === 'OPTIONS' || head.method === 'DELETE'
+  ) ? rule.RetryPolicy : undefined,
+
+  // pause returns the time before a retry, in seconds.
+  pause: (policy, retries) => Math.random() * policy.RetryBackoffBaseInterval * Math.min(Math.pow(2, retries - 1), 10),
 
   // response is that of the proxy itself. Calls of gRPC get a status of theirs.
   response: (request, status) => isCall(request) ? new Message(
