@@ -88,7 +88,10 @@ var unobserved = map[string][]model.Feature{
 	grpc.Name: {
 		"egress.Allow", "route.retry.connect-failure", "route.retry.refused-stream", "route.retry.reset", "route.retry.status",
 	},
-	pipy.Name: {"listener.http2", "listener.tls.Permissive"},
+	pipy.Name: {
+		"listener.http2", "listener.tls.Permissive", "route.retry.backoff", "route.retry.connect-failure",
+		"route.retry.refused-stream",
+	},
 	native.Name: {
 		"destination.discard", "destination.logger", "healthCheck.http2", "route.retry.backoff", "route.retry.connect-failure",
 		"route.retry.refused-stream",

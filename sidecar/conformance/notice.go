@@ -24,6 +24,9 @@ func noticing(f model.Feature, lines []Line, ix *model.Index, view *model.View) 
 				d, _ := view.Destination(name)
 				return d.HealthCheck != nil && string(d.HealthCheck.Protocol) == protocol
 			})
+		case l.Into && !l.HealthCheck && f == model.ListenerFeature(listenerProtocol(view, l.Request.Port)):
+			out = append(out, l) // a sidecar without the listener refuses the connection, or does not decode it
+			continue
 		case !decided:
 			continue
 		}
@@ -43,4 +46,14 @@ func result(l Line, v *model.View) string {
 	e := l.expect(d)
 	return fmt.Sprint(l.expectedResult(d), l.unreachable(d), e[target], e[forwardedPath], e[host], e[tries],
 		e[responseStatus], e[podOf], d.Request.Headers)
+}
+
+// listenerProtocol returns the protocol of the listener on a port; empty if there is none.
+func listenerProtocol(v *model.View, port uint16) model.Protocol {
+	for _, in := range v.Inbound {
+		if in.Listener.Port == port {
+			return in.Listener.Protocol
+		}
+	}
+	return ""
 }

@@ -142,7 +142,9 @@ func editListeners(v *model.View, feature string) bool {
 		"rateLimit.connections": func(l *model.Listener) { l.ConnectionRate = nil },
 		"tls.hosts":             func(l *model.Listener) { editTLS(l, func(t *model.ServerTLS) { t.Hosts = nil }) },
 		"tls.Strict": func(l *model.Listener) {
-			editTLS(l, func(t *model.ServerTLS) { t.Mode = model.TLSPermissive })
+			if l.TLS != nil && l.TLS.Mode == model.TLSStrict {
+				l.TLS = nil
+			}
 		},
 		"tls.Permissive": func(l *model.Listener) {
 			editTLS(l, func(t *model.ServerTLS) { t.Mode = model.TLSStrict })
@@ -229,13 +231,15 @@ func editEgress(v *model.View, feature string) bool {
 	case "names":
 		v.Mesh.EgressNames = nil
 	default:
-		v.Workload.EgressRules = slices.DeleteFunc(slices.Clone(v.Workload.EgressRules), func(e model.EgressRule) bool {
-			kinds := map[string]bool{
-				"addresses": len(e.Addresses) > 0, "serverNames": len(e.ServerNames) > 0,
-				"ports": len(e.Addresses)+len(e.ServerNames) == 0,
-			}
-			return kinds[feature]
-		})
+		for _, rules := range []*[]model.EgressRule{&v.Workload.EgressRules, &v.EgressRules} {
+			*rules = slices.DeleteFunc(slices.Clone(*rules), func(e model.EgressRule) bool {
+				kinds := map[string]bool{
+					"addresses": len(e.Addresses) > 0, "serverNames": len(e.ServerNames) > 0,
+					"ports": len(e.Addresses)+len(e.ServerNames) == 0,
+				}
+				return kinds[feature]
+			})
+		}
 	}
 	return true
 }

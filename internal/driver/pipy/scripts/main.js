@@ -56,7 +56,7 @@
 
   pipy({
     _match: undefined, _client: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
-    _retries: undefined, _tried: 0, _name: undefined, _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '', _asked: undefined, _peeks: false,
+    _retries: undefined, _tried: 0, _answered: false, _name: undefined, _cluster: undefined, _endpoint: undefined, _key: undefined, _status: 0, _original: '', _asked: undefined, _peeks: false,
     _trust: '',
   })
 
@@ -156,6 +156,9 @@
     () => _cluster?.Version === 2, $=>$.muxHTTP(() => _key, { version: 2 }).to($=>$.link('connect')),
     $=>$.muxHTTP(() => _key, { maxQueue: 1 }).to($=>$.link('connect'))
   )
+  .handleMessageStart(() => void (_answered = true))
+  // A connection that breaks before the response is like one that is refused.
+  .replaceStreamEnd(end => _answered ? end : new Message({ status: 502 }))
 
   .pipeline('requests')
   .demuxHTTP().to($=>$
@@ -182,8 +185,8 @@
         .link('forward')
         .replaceMessageStart(m => (
           _tried < _retries.NumRetries && (
-            _retries.Reset && routes.unanswered(m.head) || _retries.RetryOn?.indexOf?.(m.head.status) >= 0
-          ) ? (_tried++, turn(), new StreamEnd('Replay')) : m
+            routes.unanswered(m.head) ? _retries.Reset : _retries.RetryOn?.indexOf?.(m.head.status) >= 0
+          ) ? (_tried++, _answered = false, turn(), new StreamEnd('Replay')) : m
         ))
       ),
       $=>$.link('forward')
