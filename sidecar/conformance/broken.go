@@ -6,42 +6,37 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // envBroken breaks a feature of the driver of the pod, and sends the requests whose result depends on it.
 const envBroken = "ANYMESH_CONFORMANCE_BROKEN"
 
-// brokenDriver is a driver that declares a feature, and renders views as if they did not need it.
-type brokenDriver struct {
-	sidecar.Renderer
-	feature model.Feature
-}
+// resolveDestination returns a destination with its endpoints.
+type resolveDestination func(destination model.Key) (model.ResolvedDestination, bool)
 
-// Render implements sidecar.Renderer.
-func (b brokenDriver) Render(view *model.View) ([]sidecar.Resource, []model.Finding) {
-	if other, decided := without(b.feature, view); decided {
+// renderedWithout returns what a driver that does not do what a feature says would render: a view and destinations without it.
+func renderedWithout(f model.Feature, view *model.View, resolve resolveDestination) (*model.View, resolveDestination) {
+	if other, decided := without(f, view); decided {
 		view = other
 	}
-	return b.Renderer.Render(view)
-}
-
-// RenderDestination implements sidecar.Renderer.
-func (b brokenDriver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
-	before := reach.Destination
-	view := &model.View{}
-	view.Destinations = []model.Destination{before}
-	if other, decided := without(b.feature, view); decided {
-		reach.Destination = other.Destinations[0]
+	return view, func(key model.Key) (model.ResolvedDestination, bool) {
+		reach, found := resolve(key)
+		d := &reach.Destination
+		of := &model.View{}
+		of.Destinations = []model.Destination{*d}
+		if f == model.DestinationFeature(d.Protocol) || f == model.DiscoveryFeature(d.Discovery.Kind) {
+			reach.Endpoints = nil // as in without
+		}
+		if h := d.HealthCheck; h != nil && f == model.Feature("healthCheck."+string(h.Protocol)) {
+			d.HealthCheck = nil
+		}
+		if other, decided := without(f, of); decided {
+			checks := d.HealthCheck
+			*d = other.Destinations[0]
+			d.HealthCheck = checks
+		}
+		return reach, found
 	}
-	if h := before.HealthCheck; h != nil && b.feature == model.Feature("healthCheck."+string(h.Protocol)) {
-		reach.Destination.HealthCheck = nil
-	}
-	if b.feature == model.DestinationFeature(before.Protocol) ||
-		b.feature == model.DiscoveryFeature(before.Discovery.Kind) {
-		reach.Endpoints = nil // as in without
-	}
-	return b.Renderer.RenderDestination(reach)
 }
 
 // RunBroken breaks each feature that a driver declares, one after another, and checks that its real sidecar then fails

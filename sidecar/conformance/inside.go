@@ -110,10 +110,7 @@ func enterCase(ctx context.Context, s Sidecar, dir string) (*casePod, error) {
 		return nil, err
 	}
 	feature := model.Feature(os.Getenv(envBroken))
-	if feature != "" {
-		p.renderer = brokenDriver{p.renderer, feature}
-	}
-	m := c.translate(s.Name, p.renderer)
+	m := c.translate(s.Name, p.renderer, feature)
 	view, err := m.View(p.workload)
 	if err != nil {
 		return nil, err

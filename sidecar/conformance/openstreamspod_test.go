@@ -59,7 +59,7 @@ func (p *casePod) writeDraining(ctx context.Context, driver string, out io.Write
 			})
 		}
 		c.Objects = append(c.Objects, objects...)
-		m := c.translate(driver, p.renderer)
+		m := c.translate(driver, p.renderer, "")
 		view, err := m.View(p.workload)
 		if err != nil {
 			return err

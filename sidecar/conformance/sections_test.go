@@ -23,7 +23,7 @@ const (
 )
 
 // translated translates a case for Envoy.
-func (c *Case) translated() Translation { return c.translate(envoy.Name, envoy.Driver{}) }
+func (c *Case) translated() Translation { return c.translate(envoy.Name, envoy.Driver{}, "") }
 
 // sections returns the generated sections of the case.
 func (c *Case) sections(m Translation) ([]txtar.File, error) {

@@ -111,7 +111,7 @@ func startCluster(t *testing.T, binary string, backend uint16) string {
 func startNativeCluster(t *testing.T, backend int) string {
 	t.Helper()
 	c := &config.Config{}
-	for key, resources := range readCase(t, "ingress/default-backend").translate(native.Name, native.Driver{}).Rendered {
+	for key, resources := range readCase(t, "ingress/default-backend").translate(native.Name, native.Driver{}, "").Rendered {
 		for _, r := range resources {
 			if key.Name != "gateway" || r.Name != "cluster/a/up:80/send-1s" {
 				continue

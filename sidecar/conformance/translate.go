@@ -23,13 +23,18 @@ func (c *Case) views() Translation {
 	return Translation{State: engine.Compute(c.dialects, engine.Settings{}, c.Objects)}
 }
 
-// translate translates the objects as the control plane does, for a driver.
-func (c *Case) translate(driver string, renderer sidecar.Renderer) Translation {
+// translate translates the objects as the control plane does, for a driver. What is rendered has no trace of a feature,
+// unless it is empty.
+func (c *Case) translate(driver string, renderer sidecar.Renderer, missing model.Feature) Translation {
 	m := c.views()
 	m.Rendered = map[model.Key][]sidecar.Resource{}
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
-		resources, findings := sidecar.Configuration(renderer, view.View, m.State.Index.ResolvedDestination)
+		rendered, resolve := view.View, resolveDestination(m.State.Index.ResolvedDestination)
+		if missing != "" {
+			rendered, resolve = renderedWithout(missing, rendered, resolve)
+		}
+		resources, findings := sidecar.Configuration(renderer, rendered, resolve)
 		m.Rendered[key] = resources
 		m.Findings = append(m.Findings, findings...)
 		m.Findings = append(m.Findings, model.Unsupported(driver, view.Needs(), renderer.Supports())...)

@@ -24,6 +24,9 @@ func without(f model.Feature, v *model.View) (*model.View, bool) {
 	case "gateway":
 		out.Workload.TrustedHops = 0
 		return out, true
+	case "accessLog":
+		out.Workload.AccessLog, out.AccessLog = nil, nil
+		return out, true
 	case "panicThreshold":
 		for i := range out.Destinations {
 			out.Destinations[i].PanicThreshold = 0
