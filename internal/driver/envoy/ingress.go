@@ -20,6 +20,8 @@ func (r *renderer) ingress() {
 	var origins []model.Origin
 	var inspected []uint32
 	detection := detectionTimeout
+	authorize := r.view.Workload.Authorize
+	everywhere := authorize
 	for _, in := range r.view.Inbound {
 		l := in.Listener
 		if l.Port == 0 {
@@ -42,11 +44,13 @@ func (r *renderer) ingress() {
 			manager := newHTTPConnectionManager("ingress", r.view.Workload.AccessLog)
 			manager.RouteSpecifier = routesByName(ingressRoutes(l))
 			origins := []model.Origin{l.Origin}
-			if r.view.Workload.Authorize {
+			if authorize {
 				addAuthorization(manager, routes, r.requestRules(l))
 				origins = append(origins, r.policyOrigins(l)...)
 			}
-			addRequestRates(l, manager, routes)
+			if authorize || len(l.RequestRates) > 0 {
+				addRequestRates(l, manager, routes)
+			}
 			r.add(ingressRoutes(l), routes, origins...)
 			chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
 		} else if allowed {
@@ -57,9 +61,11 @@ func (r *renderer) ingress() {
 		chain.Filters = connectionRate(l, chain.Filters)
 		chains = append(chains, r.withTLS(l, chain)...)
 		origins = append(origins, l.Origin)
-		if l.TLS != nil && (l.TLS.Mode == model.TLSPermissive || len(r.ingressOf(l)) > 0) {
+		strict := l.TLS != nil && l.TLS.Mode == model.TLSStrict
+		everywhere = everywhere && strict
+		if l.TLS != nil && (!strict || authorize) {
 			inspected = append(inspected, uint32(l.Port))
-			if !l.Protocol.Requests() {
+			if !strict && !l.Protocol.Requests() {
 				detection = streamDetectionTimeout
 			}
 		}
@@ -69,6 +75,9 @@ func (r *renderer) ingress() {
 	}
 	listener := r.driver.capturedListener(ingressListener, sidecar.InboundPort, chains)
 	if len(inspected) > 0 {
+		if everywhere {
+			inspected = nil // a change of the ports does not change the filter, which would drain all connections
+		}
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(inspected...))
 		listener.ListenerFiltersTimeout = durationpb.New(detection)
 		listener.ContinueOnListenerFiltersTimeout = true

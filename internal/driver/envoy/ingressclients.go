@@ -45,7 +45,8 @@ func (i *ingressRanges) match(m *listenerv3.FilterChainMatch) {
 
 // withIngress returns the filter chains of a listener that requires TLS with a certificate, and those for clients that
 // need less: without TLS, and with TLS and without a certificate. Envoy selects a chain by server name, TLS, and
-// address of the client, in this order, and does not go back.
+// address of the client, in this order, and does not go back. The first is the same with and without clients that need
+// less, so that its connections do not drain: in a workload with authorization, it is always for TLS only.
 func (r *renderer) withIngress(l model.Listener, plain, secured *listenerv3.FilterChain) []*listenerv3.FilterChain {
 	var unencrypted *ingressRanges
 	byName := map[string]*ingressRanges{}
@@ -71,10 +72,9 @@ func (r *renderer) withIngress(l model.Listener, plain, secured *listenerv3.Filt
 		}
 	}
 	out := []*listenerv3.FilterChain{secured}
-	if unencrypted == nil && len(names) == 0 {
-		return out
+	if r.view.Workload.Authorize {
+		secured.FilterChainMatch.TransportProtocol = "tls"
 	}
-	secured.FilterChainMatch.TransportProtocol = "tls"
 	if unencrypted != nil {
 		plain.Name += "_ingress"
 		plain.FilterChainMatch.TransportProtocol = "raw_buffer"

@@ -53,9 +53,21 @@ func socketAddress(host string, port uint32) *corev3.Address {
 	}}}
 }
 
-// tlsInspector detects TLS and reads the SNI on some ports only. On other ports it would delay protocols in which the
-// server sends first.
+// tlsInspector detects TLS and reads the SNI on some ports only, or on all if none is given. On other ports it would
+// delay protocols in which the server sends first.
 func tlsInspector(ports ...uint32) *listenerv3.ListenerFilter {
+	out := &listenerv3.ListenerFilter{
+		Name:       "envoy.filters.listener.tls_inspector",
+		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: typedConfig(&tlsinspectorv3.TlsInspector{})},
+	}
+	if len(ports) > 0 {
+		out.FilterDisabled = otherThan(ports)
+	}
+	return out
+}
+
+// otherThan matches connections to other ports.
+func otherThan(ports []uint32) *listenerv3.ListenerFilterChainMatchPredicate {
 	var each []*listenerv3.ListenerFilterChainMatchPredicate
 	for _, port := range ports {
 		each = append(each, &listenerv3.ListenerFilterChainMatchPredicate{
@@ -72,12 +84,8 @@ func tlsInspector(ports ...uint32) *listenerv3.ListenerFilter {
 			},
 		}
 	}
-	return &listenerv3.ListenerFilter{
-		Name:       "envoy.filters.listener.tls_inspector",
-		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: typedConfig(&tlsinspectorv3.TlsInspector{})},
-		FilterDisabled: &listenerv3.ListenerFilterChainMatchPredicate{
-			Rule: &listenerv3.ListenerFilterChainMatchPredicate_NotMatch{NotMatch: onPort},
-		},
+	return &listenerv3.ListenerFilterChainMatchPredicate{
+		Rule: &listenerv3.ListenerFilterChainMatchPredicate_NotMatch{NotMatch: onPort},
 	}
 }
 

@@ -33,14 +33,14 @@ func connectionRate(l model.Listener, filters []*listenerv3.Filter) []*listenerv
 	}}, filters...)
 }
 
-// addRequestRates adds a filter and, for each limit, a route like the last one: a request gets the limit of its route.
+// addRequestRates adds a filter that does nothing and, for each limit, a route like the last one that enables it: a
+// request gets the limit of its route. The filter is the same without limits, so that the first limit, which changes
+// routes only, does not drain connections.
 func addRequestRates(l model.Listener, manager *hcmv3.HttpConnectionManager, config *routev3.RouteConfiguration) {
-	if len(l.RequestRates) == 0 {
-		return
-	}
 	none := &ratelimitv3.LocalRateLimit{StatPrefix: "ingress"}
 	manager.HttpFilters = append([]*hcmv3.HttpFilter{{
-		Name: requestRateFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(none)},
+		Name: requestRateFilter, Disabled: true,
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(none)},
 	}}, manager.HttpFilters...)
 	host := config.VirtualHosts[0]
 	application := host.Routes[len(host.Routes)-1]
@@ -48,7 +48,9 @@ func addRequestRates(l model.Listener, manager *hcmv3.HttpConnectionManager, con
 	for _, rate := range l.RequestRates {
 		route := proto.CloneOf(application)
 		route.Match = routeMatch(rate.Match)
-		route.TypedPerFilterConfig = map[string]*anypb.Any{requestRateFilter: typedConfig(rateConfig(rate))}
+		route.TypedPerFilterConfig = map[string]*anypb.Any{
+			requestRateFilter: typedConfig(&routev3.FilterConfig{Config: typedConfig(rateConfig(rate))}),
+		}
 		routes = append(routes, route)
 	}
 	host.Routes = append(routes, host.Routes...)
