@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	policy "anymesh.dev/anymesh/api/osm/policy/v1alpha1"
+	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -83,8 +84,13 @@ func (r *egressRule) evaluate(name types.NamespacedName, all []*policy.Egress) {
 		}
 	}
 	for i, s := range e.Spec.Sources {
-		if account, ok := r.account(e.at, fmt.Sprintf("spec.sources[%d]", i), s.Kind, s.Name, s.Namespace); ok {
+		path := fmt.Sprintf("spec.sources[%d]", i)
+		if account, ok := r.account(e.at, path, s.Kind, s.Name, s.Namespace); ok {
 			r.egress.Emit(account, out)
+		}
+		if s.MTLS != nil {
+			r.report(e.at, path+".mtls", model.CodeFieldNotImplemented,
+				"has no effect: the sidecar passes connections as they are, and the application has to use the certificate")
 		}
 	}
 	if len(e.Spec.Sources) == 0 {
@@ -109,19 +115,24 @@ func (r *egressRule) readDestinations(e *egressObject) {
 	}
 }
 
-// readMatches reads the requests that are allowed.
+// readMatches reads the requests that are allowed. An entry that is invalid allows none, and the others apply.
 func (r *egressRule) readMatches(e *egressObject) {
 	for i, m := range e.Spec.Matches {
 		path := fmt.Sprintf("spec.matches[%d]", i)
+		name := types.NamespacedName{Namespace: e.Namespace, Name: m.Name}
 		switch m.Kind {
 		case kindHTTPRouteGroup:
 			e.restricted = true
-			group, known := r.routeGroup(e.at, path+".name", types.NamespacedName{Namespace: e.Namespace, Name: m.Name}, r.httpGroups)
-			if known {
+			if !r.inGroup(e.at, path, m.APIGroup, specs.GroupVersion.Group) {
+				continue
+			}
+			if group, known := r.routeGroup(e.at, path+".name", name, r.httpGroups); known {
 				e.matches = append(e.matches, group.all()...)
 			}
 		case kindUpstreamTrafficSetting:
-			name := types.NamespacedName{Namespace: e.Namespace, Name: m.Name}
+			if !r.inGroup(e.at, path, m.APIGroup, policy.GroupVersion.Group) {
+				continue
+			}
 			setting, known := r.upstreams.ReadFirst(name)
 			switch {
 			case !known:
@@ -132,7 +143,8 @@ func (r *egressRule) readMatches(e *egressObject) {
 				e.upstream = setting
 			}
 		default:
-			r.report(e.at, path+".kind", model.CodeInvalidField, "%q is neither %s nor %s; it has no effect", m.Kind,
+			e.restricted = true
+			r.report(e.at, path+".kind", model.CodeInvalidField, "%q is neither %s nor %s; it allows no request", m.Kind,
 				kindHTTPRouteGroup, kindUpstreamTrafficSetting)
 		}
 	}

@@ -65,6 +65,17 @@ func (r *policyRule) account(at model.Origin, path, kind, name, namespace string
 	return types.NamespacedName{}, false
 }
 
+// inGroup reports whether a reference has an API group, with or without a version, or none. It reports false after a
+// finding.
+func (r *policyRule) inGroup(at model.Origin, path string, apiGroup *string, want string) bool {
+	group := groupOf(apiGroup)
+	if group == "" || group == want {
+		return true
+	}
+	r.report(at, path+".apiGroup", model.CodeInvalidField, "%q is not %s; the entry has no effect", *apiGroup, want)
+	return false
+}
+
 // routeGroup returns an HTTPRouteGroup. It reports false, after a finding, if there is none.
 func (r *policyRule) routeGroup(at model.Origin, path string, name types.NamespacedName,
 	groups *incremental.Reader[types.NamespacedName, *httpGroup]) (*httpGroup, bool) {

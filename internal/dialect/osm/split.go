@@ -111,9 +111,7 @@ func (r *splitRule) matches(at model.Origin, namespace string, all []split.Route
 	var out []model.Match
 	for i, m := range all {
 		path := fmt.Sprintf("spec.matches[%d]", i)
-		if group := groupOf(m.APIGroup); group != "" && group != specs.GroupVersion.Group {
-			r.report(at, path+".apiGroup", model.CodeInvalidField, "%q is not %s; the entry has no effect", *m.APIGroup,
-				specs.GroupVersion.Group)
+		if !r.inGroup(at, path, m.APIGroup, specs.GroupVersion.Group) {
 			continue
 		}
 		if m.Kind != kindHTTPRouteGroup {

@@ -1,11 +1,23 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EgressSource is a client of an Egress.
+type EgressSource struct {
+	Reference `json:",inline"`
+	// MTLS is the certificate that the sidecars of osm-edge use for the connections.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	MTLS *apiextensionsv1.JSON `json:"mtls,omitempty"`
+}
 
 // EgressSpec is the desired state of an Egress.
 type EgressSpec struct {
 	// Sources are the ServiceAccounts that may connect.
-	Sources []Reference `json:"sources"`
+	Sources []EgressSource `json:"sources"`
 	// Hosts are host names, for http and https.
 	// +optional
 	Hosts []string `json:"hosts,omitempty"`
