@@ -79,13 +79,22 @@ func newKindGroups() map[string]map[string]bool {
 }
 
 // OwnGroupKinds returns the kinds of OwnKinds. It does not decode the definitions of the dialect.
-func OwnGroupKinds(d Dialect) []schema.GroupKind {
+func OwnGroupKinds(d Dialect) []schema.GroupKind { return groupKinds(d, OwnKinds(d)) }
+
+// OptionalGroupKinds returns the kinds of a dialect that others define.
+func OptionalGroupKinds(d Dialect) []schema.GroupKind {
+	_, optional := SplitKinds([]Dialect{d})
+	return groupKinds(d, optional)
+}
+
+// groupKinds returns the groups and names of kinds of a dialect.
+func groupKinds(d Dialect, kinds []client.Object) []schema.GroupKind {
 	own := runtime.NewScheme()
 	if err := d.AddToScheme(own); err != nil {
 		return nil // NewScheme returns the error
 	}
 	var out []schema.GroupKind
-	for _, kind := range OwnKinds(d) {
+	for _, kind := range kinds {
 		if gvk, err := apiutil.GVKForObject(kind, own); err == nil {
 			out = append(out, gvk.GroupKind())
 		}

@@ -52,6 +52,14 @@ func newKinds() (kinds, error) {
 		return kinds{}, err
 	}
 	scopes := map[schema.GroupKind]bool{{Kind: "Namespace"}: true}
+	_, optional := SplitKinds(All())
+	for _, kind := range optional {
+		if s, says := kind.(interface{ NamespaceScoped() bool }); says && !s.NamespaceScoped() {
+			if gvk, err := apiutil.GVKForObject(kind, scheme); err == nil {
+				scopes[gvk.GroupKind()] = true
+			}
+		}
+	}
 	for _, crd := range definitions {
 		if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
 			scopes[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = true
@@ -82,8 +90,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return k.scheme, err
 }
 
-// ClusterScoped reports whether a kind is cluster-scoped. It supports the kinds that registered dialects define,
-// and Namespace.
+// ClusterScoped reports whether a kind is cluster-scoped. It supports the kinds that registered dialects define, their
+// optional ones, and Namespace.
 func ClusterScoped(kind schema.GroupKind) bool {
 	k, err := sharedKinds()
 	return err == nil && k.clusterScoped[kind]
@@ -119,7 +127,8 @@ func Kinds(dialects []Dialect) []client.Object {
 
 // OptionalKinds is a dialect with kinds that others install, at any time.
 type OptionalKinds interface {
-	// OptionalKinds are those of Kinds that a cluster may not have.
+	// OptionalKinds are those of Kinds that a cluster may not have. One whose objects have no namespace has a method
+	// NamespaceScoped that returns false.
 	OptionalKinds() []client.Object
 }
 

@@ -131,12 +131,15 @@ func otherController(ctx context.Context, c *Cluster) (string, error) {
 	return "", nil
 }
 
-// ownGroups lists the API groups of dialects.
+// ownGroups lists the API groups of dialects, without those of which they read optional kinds only: others serve these.
 func ownGroups(dialects ...dialect.Dialect) []string {
 	var out []string
 	for _, d := range dialects {
+		optional := dialect.OptionalGroupKinds(d)
 		for _, kind := range dialect.OwnGroupKinds(d) {
-			out = append(out, kind.Group)
+			if !slices.Contains(optional, kind) {
+				out = append(out, kind.Group)
+			}
 		}
 	}
 	slices.Sort(out)

@@ -22,6 +22,7 @@ import (
 	"anymesh.dev/anymesh/api/crds"
 	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	policy "anymesh.dev/anymesh/api/osm/policy/v1alpha1"
+	"anymesh.dev/anymesh/api/osm/unserved"
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
@@ -56,6 +57,7 @@ var (
 	_ dialect.Keeping         = Dialect{}
 
 	_ dialect.OtherControllers = Dialect{}
+	_ dialect.OptionalKinds    = Dialect{}
 )
 
 // Name is the name of the folder.
@@ -68,6 +70,7 @@ func (Dialect) Title() string { return "Open Service Mesh" }
 func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
 	for _, add := range []func(*runtime.Scheme) error{
 		access.AddToScheme, specs.AddToScheme, split.AddToScheme, config.AddToScheme, policy.AddToScheme,
+		unserved.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err
@@ -93,14 +96,14 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 }
 
 // Kinds returns an empty object of each kind that the rules read.
-func (Dialect) Kinds() []client.Object {
-	return []client.Object{
+func (d Dialect) Kinds() []client.Object {
+	return append([]client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &config.MeshConfig{},
 		&config.MeshRootCertificate{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&discoveryv1.EndpointSlice{}, &policy.Egress{}, &policy.IngressBackend{}, &policy.UpstreamTrafficSetting{},
 		&policy.AccessControl{}, &policy.AccessCert{}, &policy.EgressGateway{}, &policy.Retry{},
-	}
+	}, d.OptionalKinds()...)
 }
 
 // values are the settings of the mesh in the chart value of the dialect, which has those of sidecars, too.

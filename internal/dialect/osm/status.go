@@ -27,14 +27,15 @@ const (
 	findingBytes    = 4000
 )
 
-// StatusKinds returns an empty object of each kind with a status.
-func (Dialect) StatusKinds() []client.Object {
-	return []client.Object{
+// StatusKinds returns an empty object of each kind with a status, and of the optional kinds, which keep what they have
+// and get events.
+func (d Dialect) StatusKinds() []client.Object {
+	return append([]client.Object{
 		&config.MeshConfig{}, &config.MeshRootCertificate{},
 		&access.TrafficTarget{}, &specs.HTTPRouteGroup{}, &specs.TCPRoute{}, &split.TrafficSplit{},
 		&policy.IngressBackend{}, &policy.UpstreamTrafficSetting{}, &policy.AccessControl{}, &policy.AccessCert{},
 		&policy.Egress{}, &policy.EgressGateway{}, &policy.Retry{},
-	}
+	}, d.OptionalKinds()...)
 }
 
 // Status returns a copy of an object with its status, which shares everything else. An object of a mesh with another
