@@ -19,7 +19,8 @@ func readinessGates(dialects []dialect.Dialect) []dialect.ReadinessGate {
 	return out
 }
 
-// cacheTransforms returns the transforms of cached objects by kind. Kinds without one have trimMetadata.
+// cacheTransforms returns the transforms of cached objects by kind. Kinds without one have trimMetadata, which is the
+// last one of the others: a dialect may read what it removes.
 func cacheTransforms(dialects []dialect.Dialect) map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{
 		&corev1.Pod{}:     {Transform: engine.TrimPod},
@@ -28,11 +29,11 @@ func cacheTransforms(dialects []dialect.Dialect) map[client.Object]cache.ByObjec
 	for _, d := range dialect.Implementing[dialect.Transforms](dialects) {
 		for kind, transform := range d.Transforms() {
 			out[kind] = cache.ByObject{Transform: func(object any) (any, error) {
-				object, err := trimMetadata(object)
+				object, err := transform(object)
 				if err != nil {
 					return nil, err
 				}
-				return transform(object)
+				return trimMetadata(object)
 			}}
 		}
 	}

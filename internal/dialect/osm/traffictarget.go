@@ -63,6 +63,10 @@ func (r *targetRule) evaluate(name types.NamespacedName, all []*access.TrafficTa
 		r.report(at, "metadata.annotations["+keptPort+"]", model.CodeInvalidField, "%v; nothing is allowed", err)
 		ok = false
 	}
+	if number, left := o.Annotations[leftPort]; left {
+		r.warn(at, "metadata.annotations["+keptPort+"]", model.CodeInvalidField, "restricts the TrafficTarget to port %s, "+
+			"as an older version of it did; the file that was applied last has no port: remove the annotation to allow all", number)
+	}
 	if _, kept := o.Annotations[keptSourcePorts]; kept {
 		r.report(at, "metadata.annotations["+keptSourcePorts+"]", model.CodeFieldNotImplemented,
 			"the ports of sources have no effect: their pods call from any port")

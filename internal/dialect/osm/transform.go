@@ -6,13 +6,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	"anymesh.dev/anymesh/internal/gateway"
 )
 
-// Transforms returns the transforms of cached ServiceAccounts, of which only the name is read, and of EndpointSlices.
+// Transforms returns the transforms of cached ServiceAccounts, of which only the name is read, of EndpointSlices, and of
+// TrafficTargets, whose last application is read before the cache drops it.
 func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
 	out := gateway.Transforms()
 	out[&corev1.ServiceAccount{}] = trimAccount
+	out[&access.TrafficTarget{}] = markLeftPort
 	return out
 }
 
