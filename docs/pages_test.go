@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,26 +23,46 @@ func TestPagesAreUpToDate(t *testing.T) {
 	}
 }
 
+// notImplemented are the fields of policies of OSM that have no effect, by the kind and the start of the path.
+var notImplemented = []string{
+	"AccessCert ", "EgressGateway ", "Egress sources[].mtls", "AccessControl matches", "IngressBackend matches",
+	"UpstreamTrafficSetting httpHeaders", "UpstreamTrafficSetting rateLimit.global",
+	"UpstreamTrafficSetting httpRoutes[].rateLimit.global",
+}
+
 // Every field of the schemas has an effect or a finding, and none is missing.
 func TestNoFieldIsSilentlyIgnored(t *testing.T) {
-	for page, least := range map[string]int{"appmesh.md": 100, "osm.md": 15, "l7mp.md": 40} {
+	excepted := map[string]bool{}
+	for page, least := range map[string]int{"appmesh.md": 100, "osm.md": 130, "l7mp.md": 40} {
 		text, err := os.ReadFile(page) // TestPagesAreUpToDate compares it with the effects
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := 0
+		rows, kind := 0, ""
 		for line := range strings.Lines(string(text)) {
-			if !strings.HasPrefix(line, "| `") {
+			if name, is := strings.CutPrefix(line, "## "); is {
+				kind = strings.TrimSpace(name)
+			}
+			field, is := strings.CutPrefix(line, "| `")
+			if !is {
 				continue
 			}
 			rows++
-			if strings.Contains(line, ignored) || strings.Contains(line, "FieldNotImplemented") {
+			i := slices.IndexFunc(notImplemented, func(p string) bool { return strings.HasPrefix(kind+" "+field, p) })
+			missing := strings.Contains(line, "FieldNotImplemented")
+			if strings.Contains(line, ignored) || missing && i < 0 {
 				t.Errorf("%s: %s", page, line)
+			}
+			if missing && i >= 0 {
+				excepted[notImplemented[i]] = true
 			}
 		}
 		if rows < least {
 			t.Errorf("%s has only %d fields", page, rows)
 		}
+	}
+	if len(excepted) != len(notImplemented) {
+		t.Errorf("only %v of %v are not implemented", excepted, notImplemented)
 	}
 }
 

@@ -2,7 +2,7 @@ package fields
 
 import (
 	"bytes"
-	_ "embed" // mesh.yaml, smi.yaml, l7mp.yaml
+	_ "embed" // mesh.yaml, smi.yaml, policies.yaml, l7mp.yaml
 	"encoding/json"
 	"sync"
 
@@ -12,6 +12,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	l7mp "anymesh.dev/anymesh/api/l7mp/v1"
+	policy "anymesh.dev/anymesh/api/osm/policy/v1alpha1"
 	access "anymesh.dev/anymesh/api/smi/access/v1alpha3"
 	specs "anymesh.dev/anymesh/api/smi/specs/v1alpha4"
 	split "anymesh.dev/anymesh/api/smi/split/v1alpha4"
@@ -37,6 +38,9 @@ var appMesh []byte
 //go:embed smi.yaml
 var smi []byte
 
+//go:embed policies.yaml
+var policies []byte
+
 //go:embed l7mp.yaml
 var l7mpMesh []byte
 
@@ -46,12 +50,13 @@ var (
 	SMI     = &API{
 		groups:   []string{access.GroupVersion.Group, specs.GroupVersion.Group, split.GroupVersion.Group},
 		mesh:     smi,
-		validate: func(client.Object) error { return nil },
+		validate: accept,
 	}
-	L7mp = &API{
-		groups: []string{l7mp.GroupVersion.Group}, mesh: l7mpMesh, validate: func(client.Object) error { return nil },
-	}
+	Policies = &API{groups: []string{policy.GroupVersion.Group}, mesh: policies, validate: accept}
+	L7mp     = &API{groups: []string{l7mp.GroupVersion.Group}, mesh: l7mpMesh, validate: accept}
 )
+
+func accept(client.Object) error { return nil }
 
 // fixture is an immutable object of the mesh.
 type fixture struct {

@@ -47,7 +47,7 @@ func (o Outcome) FieldNotImplemented() bool {
 func (a *API) Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 	var seen []snapshot
 	path := f.Path()
-	values := valuesOf(path, f.steps[len(f.steps)-1].schema)
+	values := valuesOf(f.Kind+" "+path, f.steps[len(f.steps)-1].schema)
 	variants := []func(map[string]any){}
 	if !f.steps[len(f.steps)-1].required {
 		variants = append(variants, func(o map[string]any) { f.place(o, nil) })
@@ -75,8 +75,9 @@ func (a *API) Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, erro
 				_, ok := other.findings[text]
 				return !ok
 			})
-			// One finding covers all fields of a part that is not implemented.
-			if !always || finding.Code == model.CodeFieldNotImplemented && contains(finding.Path, path) {
+			// One finding covers all fields of a part, or of an object, that is not implemented.
+			part := finding.Path == "" || contains(finding.Path, path)
+			if !always || finding.Code == model.CodeFieldNotImplemented && part {
 				codes[finding.Code] = true
 			}
 		}

@@ -1,6 +1,6 @@
 // Package fields determines the effect of each field in the schemas of an API.
 //
-// In: the CRDs, and a small mesh (mesh.yaml, smi.yaml). Out: the effect of setting each field: the configuration of a sidecar,
+// In: the CRDs, and a small mesh (mesh.yaml, smi.yaml, policies.yaml, l7mp.yaml). Out: the effect of setting each field: the configuration of a sidecar,
 // the model, the admission response or the findings change, or there is no effect.
 package fields
 

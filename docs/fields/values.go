@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// known are valid values for fields whose schema is not specific enough, by path suffix. The longest matching suffix
-// is used.
+// known are valid values for fields whose schema is not specific enough, by the end of the kind and the path: "KIND
+// spec.NAME". The longest one that matches is used.
 var known = map[string][]any{
 	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"},
 	"path.exact": {"/a", "/b"},
@@ -56,6 +56,21 @@ var known = map[string][]any{
 	"spec.ingress": {[]any{"through"}, []any{"one"}}, "spec.egress": {[]any{"through"}, []any{"one"}},
 	"retry_on": {"connect-failure", "always"}, "linkedVirtualService": {"others", "one", "gone"},
 	"rules[].kind": {"HTTPRouteGroup", "UDPRoute"}, "methods": {[]any{"GET"}, []any{"POST"}},
+
+	"IngressBackend spec.sources[].kind": {"Service", "AuthenticatedPrincipal", "IPRange"},
+	"AccessControl spec.sources[].kind":  {"Service", "AuthenticatedPrincipal", "IPRange"},
+	"IngressBackend spec.sources[].name": {"outside", "gone"}, "AccessControl spec.sources[].name": {"outside", "gone"},
+	"sources[].namespace": {"ns", "other"}, "backends[].name": {"one", "two"}, "port.number": {8080, 8082},
+	"port.protocol": {"https", "http", "udp"}, "sniHosts": {[]any{"a.example"}, []any{"b.example"}},
+	"Egress spec.sources[].name": {"one", "two"}, "spec.hosts": {[]any{"a.example"}, []any{"b.example"}},
+	"ipAddresses": {[]any{"10.8.0.0/16"}, []any{"10.9.0.0/16"}}, "ports[].number": {80, 82},
+	"ports[].protocol": {"http", "https"}, "source.kind": {"ServiceAccount", "Group"}, "source.name": {"one", "two"},
+	"source.namespace": {"ns", "other"}, "destinations[].kind": {"Service", "Group"},
+	"destinations[].name": {"one", "gone"}, "destinations[].namespace": {"ns", "other"},
+	"retryOn": {"5xx", "reset"}, "perTryTimeout": {"1s", "2s"}, "retryBackoffBaseInterval": {"1s", "2s"},
+	"UpstreamTrafficSetting spec.host": {"one.ns.svc.cluster.local", "two.ns.svc.cluster.local"},
+	"connectTimeout":                   {"1s", "2s"}, "responseStatusCode": {429, 503}, "local.unit": {"second", "minute"},
+	"local.http.unit": {"second", "minute"}, "local.tcp.unit": {"second", "minute"},
 }
 
 func tcp(port int) map[string]any { return map[string]any{"TCP": map[string]any{"port": port}} }
