@@ -9,8 +9,8 @@ import (
 
 // TestChangesKeepConnections changes settings of a mesh, TrafficSplits, clients outside of the mesh and limits while
 // real Envoys run. Connections of a client or of a server drain only if they may not be allowed any more: those to the
-// outside of the mesh after the end of egress; those of streams, whose clients a server knows from the handshake, after a
-// change of who may connect; those of clients outside of the mesh when these change; and those to a port when its
+// outside of the mesh after the end of egress; those of streams, whose clients a server knows from the handshake, after
+// a change of who may connect; those of clients outside of the mesh when these change; and those to a port when its
 // handshake changes, or the rate of its connections.
 func TestChangesKeepConnections(t *testing.T) {
 	path, err := filepath.Abs("testdata/openstreams.txtar")

@@ -12,40 +12,18 @@ const versionsNamespace = `{apiVersion: v1, kind: Namespace, metadata: {name: ve
 
 // TestPortOfAnOlderTrafficTarget applies a TrafficTarget of v1alpha1 with a port, and a file of v1alpha3 over it, which
 // cannot have one. kubectl keeps the annotation with the port, the status says so, and the annotation can be removed.
+// Applied by the server, the port goes with the file that had it.
 func TestPortOfAnOlderTrafficTarget(t *testing.T) {
 	dropSettings(t)
 	const account = "{kind: ServiceAccount, name: api, namespace: versions"
-	apply(t, versionsNamespace+`---
-{apiVersion: v1, kind: ServiceAccount, metadata: {name: api, namespace: versions}}
----
-apiVersion: specs.smi-spec.io/v1alpha4
-kind: HTTPRouteGroup
-metadata: {name: all, namespace: versions}
-spec: {matches: [{name: all}]}
----
+	const older = `
 apiVersion: access.smi-spec.io/v1alpha1
 kind: TrafficTarget
 metadata: {name: api, namespace: versions}
-destination: `+account+`, port: 8080}
+destination: ` + account + `, port: 8080}
 specs: [{kind: HTTPRouteGroup, name: all}]
-sources: [`+account+`}]
-`)
-	const kept = `jsonpath={.metadata.annotations.anymesh\.dev/smi-destination-port}`
-	get := func(path string) string {
-		t.Helper()
-		return run(t, "-n", "versions", "get", "traffictargets.v1alpha3.access.smi-spec.io", "api", "-o", path)
-	}
-	served := func(restricted bool) {
-		t.Helper()
-		eventually(t, 20*time.Second, fmt.Sprintf("status with restriction: %v", restricted), func() error {
-			message := get(`jsonpath={.status.conditions[?(@.type=="Served")]}`)
-			if !strings.Contains(message, `"True"`) || strings.Contains(message, "restricts the TrafficTarget to port 8080") != restricted {
-				return fmt.Errorf("the condition is %s", message)
-			}
-			return nil
-		})
-	}
-	served(false)
+sources: [` + account + `}]
+`
 	const newer = `
 apiVersion: access.smi-spec.io/v1alpha3
 kind: TrafficTarget
@@ -55,15 +33,45 @@ spec:
   rules: [{kind: HTTPRouteGroup, name: all}]
   sources: [` + account + `}]
 `
-	if _, err := kubectlInput(t.Context(), newer, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
+	apply(t, versionsNamespace+`---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: api, namespace: versions}}
+---
+{apiVersion: specs.smi-spec.io/v1alpha4, kind: HTTPRouteGroup, metadata: {name: all, namespace: versions}, spec: {matches: [{name: all}]}}
+`)
+	get := func(path string) string {
+		t.Helper()
+		return run(t, "-n", "versions", "get", "traffictargets.v1alpha3.access.smi-spec.io", "api", "-o", path)
 	}
-	if port := get(kept); port != "8080" {
-		t.Errorf("after the file of v1alpha3, the annotation is %q", port)
+	want := func(port string, warned bool) {
+		t.Helper()
+		if got := get(`jsonpath={.metadata.annotations.anymesh\.dev/smi-destination-port}`); got != port {
+			t.Errorf("the annotation is %q, want %q", got, port)
+		}
+		eventually(t, 20*time.Second, fmt.Sprintf("status with a warning: %v", warned), func() error {
+			served := get(`jsonpath={.status.conditions[?(@.type=="Served")]}`)
+			if !strings.Contains(served, `"True"`) || strings.Contains(served, "restricts the TrafficTarget to port 8080") != warned {
+				return fmt.Errorf("the condition is %s", served)
+			}
+			return nil
+		})
 	}
-	served(true)
+	put := func(text string, options ...string) {
+		t.Helper()
+		if _, err := kubectlInput(t.Context(), text, append([]string{"apply", "-f", "-"}, options...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(older)
+	want("8080", false)
+	put(newer)
+	want("8080", true)
 	run(t, "-n", "versions", "annotate", "traffictarget", "api", "anymesh.dev/smi-destination-port-")
-	served(false)
+	want("", false)
+	run(t, "-n", "versions", "delete", "traffictarget", "api")
+	put(older, "--server-side")
+	want("8080", false)
+	put(newer, "--server-side")
+	want("", false)
 }
 
 // TestKindsWithoutEffect creates objects of kinds that others define: they have events.

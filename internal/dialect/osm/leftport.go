@@ -19,8 +19,9 @@ func markLeftPort(object any) (any, error) {
 		return object, nil
 	}
 	delete(target.Annotations, leftPort)
-	if _, kept := target.Annotations[keptPort]; kept && leavesPort(target.Annotations[corev1.LastAppliedConfigAnnotation]) {
-		target.Annotations[leftPort] = target.Annotations[keptPort]
+	port, kept := target.Annotations[keptPort]
+	if kept && leavesPort(target.Annotations[corev1.LastAppliedConfigAnnotation]) {
+		target.Annotations[leftPort] = port
 	}
 	return target, nil
 }

@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/internal/gateway"
 )
 
-// Transforms returns the transforms of cached ServiceAccounts, of which only the name is read, of EndpointSlices, and of
-// TrafficTargets, whose last application is read before the cache drops it.
+// Transforms returns the transforms of cached ServiceAccounts, of which only the name is read, of EndpointSlices, and
+// of TrafficTargets, whose last application is read before the cache drops it.
 func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
 	out := gateway.Transforms()
 	out[&corev1.ServiceAccount{}] = trimAccount

@@ -78,7 +78,7 @@ func withoutEffect[T client.Object](r *rules, g *incremental.Graph, objects *sto
 	})
 }
 
-// reported returns the severity of the finding about an object. It reports false if the object has none, or another one.
+// reported returns the severity of the finding about an object. It reports false if the object has none, or another.
 func (r *policyRule) reported(of uneffective, o metav1.Object) (at model.Origin, severity model.Severity, is bool) {
 	if !of.others {
 		at, _, is = r.member(of.group, of.kind, o)
