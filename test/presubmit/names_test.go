@@ -149,7 +149,7 @@ func terms(t *testing.T) map[string]bool {
 	if errors.Join(err, err2) != nil {
 		t.Fatal(err, err2)
 	}
-	out["osm"] = true // OsmNamespace, and the chart value of sidecars
+	out["osm"], out["plugin"] = true, true // OsmNamespace, and the chart value of sidecars; a word of CNI and gRPC
 	for _, file := range slices.Concat(files, contract) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue

@@ -22,7 +22,7 @@ type uneffective struct {
 }
 
 const (
-	noPlugins  = "sidecars run no modules of PipyJS"
+	noPlugins  = "sidecars run no modules of users"
 	noClusters = "the mesh has the Services of its own cluster only"
 )
 
