@@ -170,6 +170,9 @@ type Listener struct {
 // Datagrams reports whether the listener has a UDP socket.
 func (l *Listener) Datagrams() bool { return l.Protocol == UDP || l.Transport == UDP }
 
+// AnyHost is the name of the External service for requests whose host is that of no other service on the port.
+const AnyHost = "*"
+
 // Service is a host name that clients connect to.
 type Service struct {
 	// Key.Name is the host name, without port, unless the service has Hosts.

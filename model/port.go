@@ -140,8 +140,9 @@ func (o *Outbound) RequestAddresses() []netip.Addr {
 	return slices.Compact(out)
 }
 
-// find returns the binding for a request, and whether its connection is decoded as requests.
+// find returns the binding for a request, and whether its connection is decoded as requests. That of AnyHost is last.
 func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
+	var others *Binding
 	decoded := o.RequestAddresses()
 	undecoded := len(decoded) > 0 && r.Address.IsValid() && !slices.Contains(decoded, r.Address)
 	for i := range o.Bindings {
@@ -151,14 +152,18 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 				continue
 			}
 			requests = true
-			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
+			switch {
+			case !r.Protocol.Requests():
+			case b.serves(r.Host, o.Port):
 				return b, true
+			case slices.Contains(b.Hosts, AnyHost):
+				others = b
 			}
 		} else if b.matches(r.Address) && b.Protocol == UDP == (r.Protocol == UDP) {
 			return b, false
 		}
 	}
-	return nil, requests
+	return others, requests
 }
 
 // serves reports whether a Host header, with or without port, is a host name of the service.

@@ -17,6 +17,9 @@ const Class = "anymesh"
 // Controller is spec.controller of the IngressClass.
 const Controller = "anymesh.dev/gateway"
 
+// NameConflict is the error of the ports in the status of an Ingress whose paths older objects have: it is not served.
+const NameConflict = "anymesh.dev/NameConflict"
+
 const (
 	// RewritePrefix replaces the path of the Ingress, where it is the prefix of the path of a request. The value begins
 	// with "/". With the path "/a" and the value "/x", "/a/b" becomes "/x/b" and "/a" becomes "/x"; with the value "/"

@@ -10,8 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/routes"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/trait"
+	"anymesh.dev/anymesh/model"
 )
 
 // routeWords are the names of Routes, which are not objects of a dialect.
@@ -29,7 +32,11 @@ func (s *source) describeRoute(ctx context.Context, in io.Reader, name string) (
 		if err != nil {
 			return nil, nil, err
 		}
-		return plan.Description(o), fileNotes(files, len(plan.Faults)), nil
+		findings, err := s.planFindings(files, plan)
+		if err != nil {
+			return nil, nil, err
+		}
+		return plan.Description(o, findings), fileNotes(files, len(plan.Faults)), nil
 	}
 	kube, err := s.client()
 	if err != nil {
@@ -41,6 +48,15 @@ func (s *source) describeRoute(ctx context.Context, in io.Reader, name string) (
 	}
 	d, more, err := routes.Live(ctx, kube, name, s.namespace, settings)
 	return d, slices.Concat(notes, more), err
+}
+
+// planFindings returns the findings about the objects of files and those that their Routes plan.
+func (s *source) planFindings(files *manifest.Files, plan *routes.Plan) ([]model.Finding, error) {
+	dialects, set, _, err := s.decode(files, plan)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Compute(dialects, engine.Settings{}, set.Objects).Findings, nil
 }
 
 // routeSettings reads the settings of the Route trait from the ConfigMap of the control plane.

@@ -116,18 +116,26 @@ func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	documents := files.Documents
-	plan := routes.Of(documents, s.namespace)
-	documents = append(documents, plan.PlannedDocuments()...)
-	dialects, made, assumptions := manifest.Enable(documents, dialect.All())
-	set, err := manifest.Decode(documents, dialect.Kinds(dialects), s.namespace)
+	plan := routes.Of(files.Documents, s.namespace)
+	dialects, set, assumptions, err := s.decode(files, plan)
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	notes = fileNotes(files, len(set.Faults)+len(plan.Faults))
+	return dialects, set.Objects, slices.Concat(notes, assumptions, set.Assumptions), nil
+}
+
+// decode decodes the objects of files and those that the control plane writes for their Routes.
+func (s *source) decode(files *manifest.Files, plan *routes.Plan) (dialects []dialect.Dialect, set *manifest.Set,
+	assumptions []string, err error) {
+	documents := slices.Concat(files.Documents, plan.PlannedDocuments())
+	dialects, made, assumptions := manifest.Enable(documents, dialect.All())
+	if set, err = manifest.Decode(documents, dialect.Kinds(dialects), s.namespace); err != nil {
 		return nil, nil, nil, err
 	}
 	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
-	notes = fileNotes(files, len(set.Faults)+len(plan.Faults))
-	return dialects, set.Objects, slices.Concat(notes, assumptions, set.Assumptions), nil
+	return dialects, set, assumptions, nil
 }
 
 // read reads the files.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -51,6 +52,18 @@ const (
 	// InjectionDisabled does not change the pod.
 	InjectionDisabled
 )
+
+// NoSidecar returns why injection adds no sidecar to a pod that a workload of a dialect selects, in a namespace with
+// injection; empty if it adds one.
+func NoSidecar(d Injection, pod *corev1.Pod, namespace *corev1.Namespace) string {
+	switch {
+	case d.InjectionMode(pod, namespace) == InjectionDisabled:
+		return fmt.Sprintf("an annotation of the pod, or a label of namespace %s, turns injection off", namespace.Name)
+	case pod.Spec.HostNetwork:
+		return "spec.hostNetwork is true, and all pods of a node would share the sidecar"
+	}
+	return ""
+}
 
 // PodOptions are the sidecar options in a pod's annotations. Ports are numbers from 1 to 65535.
 type PodOptions struct {

@@ -23,6 +23,7 @@ var optional = map[string]reflect.Type{
 	"Configurable":      reflect.TypeFor[dialect.Configurable](),
 	"DeletionWarnings":  reflect.TypeFor[dialect.DeletionWarnings](),
 	"Conversions":       reflect.TypeFor[dialect.Conversions](),
+	"Elsewhere":         reflect.TypeFor[dialect.Elsewhere](),
 	"Finalizers":        reflect.TypeFor[dialect.Finalizers](),
 	"Injection":         reflect.TypeFor[dialect.Injection](),
 	"Installed":         reflect.TypeFor[dialect.Installed](),

@@ -34,6 +34,9 @@ const (
 	HTTPSPort = 8443
 )
 
+// AnyHost is the host of paths that are served after those of each host, and for all other hosts.
+const AnyHost = model.AnyHost
+
 // Key is the key of the workload.
 var Key = model.Key{Mesh: Mesh, Name: "gateway"}
 
@@ -112,8 +115,9 @@ func (r *Gateway) addRules(g *incremental.Graph, objects *store.Objects, out *st
 	}, (*backendRule).evaluate)
 	rule = incremental.NewRule(g, "host")
 	incremental.Each(rule, r.paths, &hostRule{
-		Settings: s, targets: incremental.Reads(rule, r.targets), services: out.EmitsServices(rule),
-		routers: out.EmitsRouters(rule), findings: out.EmitsFindings(rule),
+		Settings: s, paths: incremental.Reads(rule, r.paths), targets: incremental.Reads(rule, r.targets),
+		services: out.EmitsServices(rule),
+		routers:  out.EmitsRouters(rule), findings: out.EmitsFindings(rule),
 	}, (*hostRule).evaluate)
 	rule = incremental.NewRule(g, "workload")
 	incremental.Each(rule, store.Of[*corev1.Namespace](objects), &gatewayRule{

@@ -18,6 +18,7 @@ import (
 // hostRule makes a service of each host name. A change of an object is a change of the services of its hosts only.
 type hostRule struct {
 	Settings
+	paths    *incremental.Reader[string, Path]
 	targets  *incremental.Reader[Backend, resolvedBackend]
 	services store.Output[model.Key, model.Service]
 	routers  store.Output[model.Key, model.Router]
@@ -42,7 +43,7 @@ func (r *hostRule) evaluate(host string, paths []Path) {
 	secured := false
 	for i, p := range served {
 		secured = secured || p.Port == HTTPSPort || p.Secret != ""
-		route := r.route(p)
+		route := r.route(p, r.report)
 		if p.Secret != "" && !strings.HasPrefix(p.Match.Value, challengePath) {
 			toHTTPS := route
 			toHTTPS.Port = HTTPPort
@@ -58,7 +59,8 @@ func (r *hostRule) evaluate(host string, paths []Path) {
 			router.Routes = append(router.Routes, route)
 		}
 	}
-	if secured {
+	router.Routes = append(router.Routes, r.last(host, served)...)
+	if secured || host == AnyHost {
 		router.Ports = append(router.Ports, model.RouterPort{Port: HTTPSPort, Protocol: model.HTTP})
 	}
 	r.routers.Emit(router)
@@ -84,8 +86,27 @@ func (r *hostRule) withoutConflicts(host string, paths []Path) (out []Path) {
 	return out
 }
 
+func (r *hostRule) report(f model.Finding) { r.findings.Emit(f) }
+
+// last returns the routes of AnyHost, after those of another host, unless that one serves all of its requests.
+func (r *hostRule) last(host string, served []Path) (out []model.Route) {
+	all := func(p Path) bool {
+		return p.Port == 0 && p.Match == model.StringMatch{Kind: model.PathPrefix, Value: "/"}
+	}
+	if host == AnyHost || slices.ContainsFunc(served, all) {
+		return nil
+	}
+	quiet := func(model.Finding) {} // AnyHost has the findings
+	for _, p := range r.paths.Read(AnyHost) {
+		if p.Canary == nil && !slices.ContainsFunc(served, func(s Path) bool { return s.Port == 0 && s.Match == p.Match }) {
+			out = append(out, r.route(p, quiet))
+		}
+	}
+	return slices.CompactFunc(out, func(a, b model.Route) bool { return a.Match.Path == b.Match.Path })
+}
+
 // route returns the route of a path.
-func (r *hostRule) route(p Path) model.Route {
+func (r *hostRule) route(p Path, report func(model.Finding)) model.Route {
 	out := model.Route{
 		Name: p.Match.Value, Protocol: model.HTTP, Match: model.Match{Path: p.Match}, Origin: p.Origin,
 		Port: p.Port, Clients: p.Clients, Action: model.Action{Rewrite: p.Rewrite, Timeouts: p.Timeouts, Redirect: p.Redirect},
@@ -93,9 +114,9 @@ func (r *hostRule) route(p Path) model.Route {
 	switch {
 	case p.Redirect != nil:
 	case p.Port != 0:
-		out.Action.Destinations = r.split(p)
+		out.Action.Destinations = r.split(p, report)
 	default:
-		out.Action.Destinations = r.destinations(p)
+		out.Action.Destinations = r.destinations(p, report)
 	}
 	return out
 }
@@ -104,11 +125,11 @@ func (r *hostRule) route(p Path) model.Route {
 func (a Path) overlaps(b Path) bool { return a.Port == 0 || b.Port == 0 || a.Port == b.Port }
 
 // split returns the destinations of a path with several backends.
-func (r *hostRule) split(p Path) (out []model.WeightedDestination) {
+func (r *hostRule) split(p Path, report func(model.Finding)) (out []model.WeightedDestination) {
 	for _, b := range p.Split {
 		to, _ := r.targets.ReadFirst(b.Backend)
 		if to.fault != "" {
-			r.findings.Emit(model.NewFinding(p.Origin.At(b.Field), to.code, to.fault+"; it gets no requests"))
+			report(model.NewFinding(p.Origin.At(b.Field), to.code, to.fault+"; it gets no requests"))
 			continue
 		}
 		if to.destination != "" {
@@ -122,13 +143,13 @@ func (r *hostRule) split(p Path) (out []model.WeightedDestination) {
 
 // destinations returns the destination of a path: that of the fallback if the backend has no ready endpoint. Without
 // one, requests get status 404.
-func (r *hostRule) destinations(p Path) []model.WeightedDestination {
+func (r *hostRule) destinations(p Path, report func(model.Finding)) []model.WeightedDestination {
 	to, _ := r.targets.ReadFirst(p.Backend)
 	fault, code, at := to.fault, to.code, p.Origin
 	if p.Fallback != (Backend{}) {
 		fallback, _ := r.targets.ReadFirst(p.Fallback)
 		if fallback.fault != "" {
-			r.findings.Emit(model.NewFinding(p.Origin.At("metadata.annotations"), fallback.code,
+			report(model.NewFinding(p.Origin.At("metadata.annotations"), fallback.code,
 				api.DefaultBackend+": "+fallback.fault))
 		} else if !to.ready {
 			to, at = fallback, p.Origin.At("metadata.annotations")
@@ -139,10 +160,10 @@ func (r *hostRule) destinations(p Path) []model.WeightedDestination {
 		if to.destination != "" {
 			result = "; the default backend gets the requests"
 		}
-		r.findings.Emit(model.NewFinding(p.Origin.At(p.Origin.Path+".backend.service"), code, fault+result))
+		report(model.NewFinding(p.Origin.At(p.backendField()), code, fault+result))
 	}
 	if to.noSendTimeout {
-		r.findings.Emit(model.NewFinding(p.Origin.At("metadata.annotations"), model.CodeFieldNotImplemented,
+		report(model.NewFinding(p.Origin.At("metadata.annotations"), model.CodeFieldNotImplemented,
 			fmt.Sprintf("annotation %s has no effect on backends with HTTP/2", api.SendTimeout)))
 	}
 	if to.destination == "" {
@@ -157,8 +178,12 @@ func (r *hostRule) reportConflict(host string, p, served Path) {
 			fmt.Sprintf("%s has the same host and path; this one is not served", served.Origin.Path)))
 		return
 	}
+	why := precedence(served, p)
+	if p.Default && !served.Default {
+		why = "its rule takes precedence over the default backend"
+	}
 	r.findings.Emit(model.NewFinding(p.Origin, model.CodeNameConflict, fmt.Sprintf(
-		"%s also defines the path %s of host %s; %s and is served", served.Origin.Object(), p.Match.Value, host, precedence(served, p))))
+		"%s also defines the path %s of host %s; %s and is served", served.Origin.Object(), p.Match.Value, host, why)))
 }
 
 // precedence says why the object of a path comes before that of another one.

@@ -20,6 +20,9 @@ type Path struct {
 	// for a path on Port, or on all ports.
 	Secret  string
 	Backend Backend
+	// Default is true for the path of the requests that match no other one of their object. The same path of another
+	// object takes precedence.
+	Default bool
 	// Fallback is the backend in place of one without ready endpoint; the zero value is none.
 	Fallback Backend
 	Rewrite  *model.Rewrite
@@ -34,6 +37,14 @@ type Path struct {
 	// Canary is nil for a path that is not the canary of another one.
 	Canary *Canary
 	Origin model.Origin
+}
+
+// backendField is the path of the field that names the Service.
+func (a Path) backendField() string {
+	if a.Default {
+		return a.Origin.Path + ".service"
+	}
+	return a.Origin.Path + ".backend.service"
 }
 
 // WeightedBackend is one of several backends of a path.
@@ -134,7 +145,7 @@ func newGateway(g *incremental.Graph) *Gateway {
 }
 
 // compare orders paths as they are matched: exact ones first, then longer ones. Of equal ones, that of the oldest
-// object is first.
+// object is first, and default ones are last.
 func (a Path) compare(b Path) int {
 	exact := func(p Path) int {
 		if p.Match.Kind == model.Exact {
@@ -142,6 +153,12 @@ func (a Path) compare(b Path) int {
 		}
 		return 1
 	}
+	last := func(p Path) int {
+		if p.Default {
+			return 1
+		}
+		return 0
+	}
 	return cmp.Or(exact(a)-exact(b), len(b.Match.Value)-len(a.Match.Value), strings.Compare(a.Match.Value, b.Match.Value),
-		a.Origin.CompareAge(b.Origin), strings.Compare(a.Origin.Path, b.Origin.Path), cmp.Compare(a.Port, b.Port))
+		last(a)-last(b), a.Origin.CompareAge(b.Origin), strings.Compare(a.Origin.Path, b.Origin.Path), cmp.Compare(a.Port, b.Port))
 }

@@ -142,7 +142,9 @@ func servedHosts(v *model.View, port uint16) (routes []model.Route, hosts []stri
 		for _, b := range o.Bindings {
 			routes = append(routes, b.Routes...)
 			for _, h := range b.Hosts {
-				hosts = append(hosts, within(h))
+				if h != model.AnyHost { // undeclaredHost is one
+					hosts = append(hosts, within(h))
+				}
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func Into(s *engine.State, w lookup.Workload, r Request) Result { return New(s).
 func (e *Explainer) From(w lookup.Workload, r Request) Result {
 	find, s := e.find, e.find.state
 	view := s.Views[w.Key]
-	if a, is := find.fromExcluded(w, r); is {
+	if a, is := find.fromUncaptured(w, r); is {
 		return a
 	}
 	a := Result{Workload: w, kinds: e.kinds}

@@ -49,8 +49,21 @@ func FromOutside(s *engine.State, r Request) (Result, error) {
 		}
 		return Result{}, fmt.Errorf("several gateways serve the request: use --into with one of %s", strings.Join(names, ", "))
 	}
+	if best[0].rank() == 0 {
+		best[0].addElsewhere(s)
+	}
 	best[0].addOwner(s)
 	return best[0], nil
+}
+
+// addElsewhere adds who serves the host, if another controller does.
+func (a *Result) addElsewhere(s *engine.State) {
+	for _, d := range dialect.Implementing[dialect.Elsewhere](dialect.All()) {
+		if at, text, is := d.ServedElsewhere(s.Objects, a.Request.Host); is {
+			a.Decision.Steps = append(a.Decision.Steps, model.Step{Origin: at, Text: text})
+			return
+		}
+	}
 }
 
 // rank orders the answers of gateways: 0 for a gateway that does not have the host or path.

@@ -54,6 +54,7 @@ type finder struct {
 	pods     map[types.NamespacedName]*corev1.Pod
 	members  map[types.NamespacedName]model.Key // workloads of pods
 	resolver *names.Resolver
+	captures map[*corev1.Pod]capture // those that were asked for
 	// live is true if the pods are from a cluster. Pods from files have no addresses and are never ready.
 	live bool
 }
@@ -62,6 +63,7 @@ func newFinder(s *engine.State) *finder {
 	f := &finder{
 		state: s, services: map[types.NamespacedName]*corev1.Service{}, pods: map[types.NamespacedName]*corev1.Pod{},
 		members: map[types.NamespacedName]model.Key{}, resolver: names.NewResolver(s),
+		captures: map[*corev1.Pod]capture{},
 	}
 	for _, o := range s.Objects {
 		name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -170,7 +172,13 @@ func (f *finder) named(d model.Destination, from string) ([]Receiver, bool) {
 }
 
 // bare reports whether a pod has no sidecar. Pods of files get it when they are created.
-func (f *finder) bare(pod *corev1.Pod) bool { return f.live && pod != nil && !store.HasProxy(pod) }
+func (f *finder) bare(pod *corev1.Pod) bool {
+	if pod == nil || f.live {
+		return pod != nil && !store.HasProxy(pod)
+	}
+	view := f.state.Views[f.members[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]]
+	return view != nil && f.capture(view.Workload, pod).bare != ""
+}
 
 // targetPort returns the port of a pod behind a port of a Service, and false if there is none. A headless Service does
 // not map ports.

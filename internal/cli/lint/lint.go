@@ -152,7 +152,9 @@ func (r *run) report() *Report {
 	}
 	for _, f := range r.findings {
 		if d, at, planned := r.plan.Source(f.Object); planned {
-			if f.Code == model.CodeBackendTLS { // the plan has the others
+			if conflict, is := r.plan.NotServed(f); is {
+				out.add(d, conflict.Finding)
+			} else if f.Code == model.CodeBackendTLS { // the plan has the others
 				out.add(d, model.NewFinding(at, f.Code, f.Text))
 			}
 		} else if !found(f) {

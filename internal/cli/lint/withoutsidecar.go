@@ -59,11 +59,5 @@ func noSidecar(d dialect.Injection, pod *corev1.Pod, ns *corev1.Namespace) strin
 		}
 		return fmt.Sprintf("injection is not enabled in namespace %s; %s", ns.Name, d.InjectionHint())
 	}
-	switch {
-	case d.InjectionMode(pod, ns) == dialect.InjectionDisabled:
-		return fmt.Sprintf("an annotation of the pod, or a label of namespace %s, turns injection off", ns.Name)
-	case pod.Spec.HostNetwork:
-		return "spec.hostNetwork is true, and all pods of a node would share the sidecar"
-	}
-	return ""
+	return dialect.NoSidecar(d, pod, ns)
 }

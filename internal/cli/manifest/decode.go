@@ -54,7 +54,7 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 	if d.served, err = ServedVersions(); err != nil {
 		return nil, err
 	}
-	for _, kind := range dialect.OwnKinds(all(kinds)) { // groups of Kubernetes have kinds that no dialect reads
+	for _, kind := range definedKinds(kinds) { // other groups have kinds that no dialect reads
 		gvk, err := apiutil.GVKForObject(kind, scheme)
 		if err != nil {
 			return nil, fmt.Errorf("kind of %T: %w", kind, err)
@@ -69,6 +69,19 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 		d.document(document)
 	}
 	return d.set, nil
+}
+
+// definedKinds are the kinds of which dialects have the definitions: not those of Kubernetes, and of others.
+func definedKinds(kinds []client.Object) []client.Object {
+	_, optional := dialect.SplitKinds(dialect.All())
+	for _, d := range dialect.Implementing[dialect.Installed](dialect.All()) {
+		installed, _ := d.Installed()
+		_, more := dialect.SplitKinds([]dialect.Dialect{installed})
+		optional = append(optional, more...)
+	}
+	return slices.DeleteFunc(dialect.OwnKinds(all(kinds)), func(kind client.Object) bool {
+		return slices.ContainsFunc(optional, func(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(kind) })
+	})
 }
 
 // all are kinds in the form that dialect.OwnKinds takes.

@@ -30,11 +30,16 @@ type Description struct {
 	Live bool `json:"live"`
 }
 
-// Description describes a Route of the plan.
-func (p *Plan) Description(o *unstructured.Unstructured) Description {
+// Description describes a Route of the plan. The findings are those of its objects.
+func (p *Plan) Description(o *unstructured.Unstructured, findings []model.Finding) Description {
 	key := controller.KeyOf(o)
 	out := Description{Object: refOf(key), Description: p.Describe(o)}
 	out.Waiting = nil // it is the state of a cluster
+	for _, f := range findings {
+		if conflict, is := p.NotServed(f); is && p.plannedFrom(f.Object, key) && out.Failure == nil {
+			out.Failure = &provider.Reason{Reason: "NotServed", Message: conflict.Text}
+		}
+	}
 	if source, planned := p.Sources[key]; planned {
 		out.Source = new(model.NewOrigin(refOf(source.Object)).At(source.Path))
 	}

@@ -67,6 +67,39 @@ func (p *Plan) Source(ref model.ObjectRef) (*manifest.Document, model.Origin, bo
 	return nil, model.Origin{}, false
 }
 
+// plannedFrom reports whether an object is planned directly from another one.
+func (p *Plan) plannedFrom(ref model.ObjectRef, from controller.ObjectKey) bool {
+	for key, source := range p.Sources {
+		if refOf(key) == ref && source.Object == from {
+			return true
+		}
+	}
+	return false
+}
+
+// objectInText is an object in the text of a finding.
+var objectInText = regexp.MustCompile(`\b(\w+) ([\w-]+)/([\w.-]*\w)`)
+
+// NotServed returns the finding about an object of the manifests for one about a planned object whose requests another
+// object gets. It reports false for other findings.
+func (p *Plan) NotServed(f model.Finding) (manifest.Fault, bool) {
+	d, at, planned := p.Source(f.Object)
+	ofRule := strings.Contains(f.Path, ".paths[") || strings.Contains(f.Path, ".matches[")
+	if !planned || !ofRule || f.Code != model.CodeNameConflict {
+		return manifest.Fault{}, false
+	}
+	text := objectInText.ReplaceAllStringFunc(f.Text, func(named string) string {
+		for key := range p.Sources {
+			if ref := refOf(key); ref.String() == named {
+				_, source, _ := p.Source(ref)
+				return source.Object().String()
+			}
+		}
+		return named
+	})
+	return manifest.Fault{Document: d, Finding: model.NewFinding(at, f.Code, text)}, true
+}
+
 // fieldPath is the path of a field at the beginning of a part of a message.
 var fieldPath = regexp.MustCompile(`(?:^|: )(spec(?:\.\w+|\[\d+\])+): `)
 

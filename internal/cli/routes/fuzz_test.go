@@ -59,7 +59,7 @@ func findings(t *testing.T, text string) string {
 		out.WriteString(f.String() + "\n")
 	}
 	for _, o := range plan.Routes() {
-		if err := plan.Description(o).Text(io.Discard, terminal.Style{}); err != nil {
+		if err := plan.Description(o, nil).Text(io.Discard, terminal.Style{}); err != nil {
 			t.Error(err)
 		}
 	}

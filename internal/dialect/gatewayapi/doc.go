@@ -29,6 +29,7 @@ var (
 	_ dialect.Configurable  = Dialect{}
 	_ dialect.Statuses      = Dialect{}
 	_ dialect.OptionalKinds = Dialect{}
+	_ dialect.Installed     = Dialect{}
 )
 
 // Settings are the settings of the dialect.

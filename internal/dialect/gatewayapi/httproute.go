@@ -51,12 +51,16 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 			continue // of another controller
 		}
 		accepted := r.attach(o, i, key, listeners, unsupported, at, hosts)
+		if unsupported == "" {
+			r.members.report(at.At(fmt.Sprintf("spec.parentRefs[%d]", i)), accepted, "the HTTPRoute is not served there")
+		}
 		state.parents = append(state.parents, parentState{ref, []condition{accepted, resolved}})
 	}
 	if len(state.parents) == 0 {
 		return
 	}
 	r.members.emit(at.Object(), state)
+	r.reportBackends(o, at)
 	if field, text, is := strings.Cut(unsupported, " "); is {
 		r.findings.Emit(model.NewFinding(at.At(strings.TrimSuffix(field, ":")), model.CodeFieldNotImplemented,
 			text+"; the HTTPRoute is not served"))
@@ -69,6 +73,18 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 				to.Host, p.Redirect = cmp.Or(to.Host, on.host), &to
 			}
 			r.hosts.Serve(on.host, p)
+		}
+	}
+}
+
+// reportBackends adds findings about backends that are not Services which the route may use.
+func (r *httpRouteRule) reportBackends(o *gatewayv1.HTTPRoute, at model.Origin) {
+	for i, rule := range o.Spec.Rules {
+		for j, b := range rule.BackendRefs {
+			if reason, text := refFault(o.Namespace, b); reason != "" {
+				fault := no(gatewayv1.RouteConditionResolvedRefs, reason, fmt.Sprintf("spec.rules[%d].backendRefs[%d]%s", i, j, text))
+				r.members.report(at, fault, "it gets no requests")
+			}
 		}
 	}
 }

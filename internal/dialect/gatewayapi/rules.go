@@ -26,14 +26,30 @@ type relations struct {
 	states   *incremental.Relation[model.ObjectRef, state]
 }
 
-// members is the part of a rule that emits objects that the gateway serves.
+// members is the part of a rule that emits objects that the gateway serves, and what is wrong with them.
 type members struct {
-	meshes *incremental.Emitter[model.ObjectRef, string]
-	states *incremental.Emitter[model.ObjectRef, state]
+	meshes   *incremental.Emitter[model.ObjectRef, string]
+	states   *incremental.Emitter[model.ObjectRef, state]
+	findings store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r relations) emitsMembers(rule *incremental.Rule, out *store.Model) members {
-	return members{incremental.Emits(rule, out.Members), incremental.Emits(rule, r.states)}
+	return members{incremental.Emits(rule, out.Members), incremental.Emits(rule, r.states), out.EmitsFindings(rule)}
+}
+
+// report adds the finding of a condition that is not True. A message that begins with a field is about this field.
+func (m members) report(at model.Origin, c condition, result string) {
+	if c.True || c == (condition{}) {
+		return
+	}
+	code, text := model.CodeInvalidField, c.Message
+	if field, rest, is := strings.Cut(text, " "); is && strings.HasPrefix(field, "spec.") {
+		at, text = at.At(strings.TrimSuffix(field, ":")), rest
+	}
+	if strings.Contains(text, "supported") {
+		code = model.CodeFieldNotImplemented
+	}
+	m.findings.Emit(model.NewFinding(at, code, text+"; "+result))
 }
 
 func (m members) emit(object model.ObjectRef, s state) {
@@ -197,6 +213,15 @@ func listenerStates(key parentKey, listeners *incremental.Reader[parentKey, atta
 	return out, all, some
 }
 
+// reportListener adds the findings of a listener that is not served.
+func (m members) reportListener(at model.Origin, l listenerState) {
+	for _, c := range l.conditions {
+		if c.Type != string(gatewayv1.ListenerConditionProgrammed) {
+			m.report(at, c, "the listener is not served")
+		}
+	}
+}
+
 // gatewayStatusRule writes the states of Gateways.
 type gatewayStatusRule struct {
 	classes   *incremental.Reader[string, struct{}]
@@ -226,12 +251,17 @@ func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.G
 		programmed = no(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonAddressNotAssigned,
 			"the Service of the gateway has no address")
 	}
+	at := originOf("Gateway", gateway)
+	for _, l := range state.listeners {
+		r.members.reportListener(at, l)
+	}
 	if fault := gatewayFault(gateway); fault != (condition{}) {
+		r.members.report(at, fault, "the Gateway is not served")
 		accepted = fault
 		programmed = no(gatewayv1.GatewayConditionProgrammed, gatewayv1.GatewayReasonInvalid, fault.Message)
 	}
 	state.conditions = []condition{accepted, programmed}
-	r.members.emit(originOf("Gateway", gateway).Object(), state)
+	r.members.emit(at.Object(), state)
 }
 
 // setStatusRule writes the states of ListenerSets.
@@ -251,6 +281,8 @@ func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Liste
 	var state state
 	var every, some bool
 	state.listeners, every, some = listenerStates(parentKey{"ListenerSet", id.Namespace, id.Name}, r.listeners, r.attached)
+	at := originOf("ListenerSet", set)
+	r.members.report(at, accepted, "the ListenerSet is not served")
 	programmed := yes(gatewayv1.ListenerSetConditionProgrammed, gatewayv1.ListenerSetReasonProgrammed)
 	switch {
 	case !accepted.True:
@@ -265,7 +297,10 @@ func (r *setStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Liste
 		accepted.Message = "some listeners are not served"
 	}
 	state.conditions = []condition{accepted, programmed}
-	r.members.emit(originOf("ListenerSet", set).Object(), state)
+	for _, l := range state.listeners {
+		r.members.reportListener(at, l)
+	}
+	r.members.emit(at.Object(), state)
 }
 
 // parentKeyOf returns the object that a reference of an HTTPRoute names.

@@ -180,7 +180,8 @@ func (l listenerState) kinds() []gatewayv1.RouteGroupKind {
 func dropped(findings []model.Finding) string {
 	var out []string
 	for _, f := range findings {
-		if f.Code == model.CodeNameConflict || f.Code == model.CodeInvalidField {
+		ofRule := f.Code == model.CodeInvalidField && strings.Contains(f.Path, ".matches[")
+		if f.Code == model.CodeNameConflict || ofRule {
 			out = append(out, f.Path+": "+f.Text)
 		}
 	}

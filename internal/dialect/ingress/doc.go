@@ -32,6 +32,7 @@ var (
 	_ dialect.Injection    = Dialect{}
 	_ dialect.Transforms   = Dialect{}
 	_ dialect.Installed    = Dialect{}
+	_ dialect.Elsewhere    = Dialect{}
 )
 
 // Settings are the settings of the dialect.

@@ -53,32 +53,72 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 	if !ok {
 		return
 	}
-	if o.Spec.DefaultBackend != nil {
-		r.report(at.At("spec.defaultBackend"), model.CodeFieldNotImplemented,
-			"is not served; set the annotation %s, or add a rule with the path /", api.DefaultBackend)
-	}
 	secrets := r.certificates(o, at, settings.Canary == nil)
+	defaults := map[string]gateway.Path{} // the hosts without a path for all requests
+	if len(o.Spec.Rules) == 0 {
+		defaults[gateway.AnyHost] = settings
+	}
 	for i, rule := range o.Spec.Rules {
-		host, path := strings.ToLower(rule.Host), fmt.Sprintf("spec.rules[%d]", i)
-		switch {
-		case host == "" || strings.HasPrefix(host, "*"):
-			r.report(at.At(path+".host"), model.CodeFieldNotImplemented,
-				"an Ingress needs a host name without wildcard; this rule is not served")
+		entry := settings
+		entry.Origin = at.At(fmt.Sprintf("spec.rules[%d]", i))
+		var host string
+		if host, entry.Secret, ok = r.host(o, entry.Origin, rule, secrets); !ok {
 			continue
-		case rule.HTTP == nil:
-			r.report(at.At(path+".http"), model.CodeFieldNotImplemented, "a rule needs paths; this one is not served")
+		}
+		if !slices.ContainsFunc(o.Spec.Rules, func(r networkingv1.IngressRule) bool {
+			return strings.EqualFold(r.Host, rule.Host) && hasRoot(r)
+		}) {
+			defaults[host] = entry
+		}
+		if rule.HTTP == nil {
 			continue
 		}
 		for j, p := range rule.HTTP.Paths {
-			entry := settings
-			secret, secured := secrets[host]
-			if secured && secret == "" {
-				break // what has to be protected is not served without protection
-			}
-			entry.Secret, entry.Origin = secret, at.At(fmt.Sprintf("%s.http.paths[%d]", path, j))
-			r.path(host, entry, o.Namespace, p)
+			one := entry
+			one.Origin = at.At(fmt.Sprintf("%s.http.paths[%d]", entry.Origin.Path, j))
+			r.path(host, one, o.Namespace, p)
 		}
 	}
+	for host, entry := range defaults {
+		if o.Spec.DefaultBackend == nil {
+			break
+		}
+		entry.Default, entry.Origin = true, at.At("spec.defaultBackend")
+		entry.Match = model.StringMatch{Kind: model.PathPrefix, Value: "/"}
+		r.backend(host, entry, o.Namespace, *o.Spec.DefaultBackend, "")
+	}
+}
+
+// host returns the host of a rule and the Secret with its certificate, or reports why the rule is not served. The host
+// of a rule without one is gateway.AnyHost.
+func (r *ingressRule) host(o *networkingv1.Ingress, at model.Origin, rule networkingv1.IngressRule,
+	secrets map[string]string) (host, secret string, served bool) {
+	host = cmp.Or(strings.ToLower(rule.Host), gateway.AnyHost)
+	secret, secured := secrets[strings.ToLower(rule.Host)]
+	switch {
+	case host != gateway.AnyHost && strings.HasPrefix(host, "*"):
+		r.report(at.At(at.Path+".host"), model.CodeFieldNotImplemented,
+			"a host name with a wildcard is not served; write a rule for each host, or one without host for all others")
+		return "", "", false
+	case rule.HTTP == nil && o.Spec.DefaultBackend == nil:
+		r.report(at.At(at.Path+".http"), model.CodeFieldNotImplemented,
+			"a rule needs paths, or the Ingress spec.defaultBackend; this one is not served")
+		return "", "", false
+	case secured && secret == "":
+		return "", "", false // what has to be protected is not served without protection
+	case secured && host == gateway.AnyHost:
+		r.report(at.At(at.Path+".host"), model.CodeFieldNotImplemented,
+			"a rule with TLS needs a host name; this one is not served")
+		return "", "", false
+	}
+	return host, secret, true
+}
+
+// hasRoot reports whether a rule has a path for all requests.
+func hasRoot(rule networkingv1.IngressRule) bool {
+	return rule.HTTP != nil && slices.ContainsFunc(rule.HTTP.Paths, func(p networkingv1.HTTPIngressPath) bool {
+		return strings.TrimRight(p.Path, "/") == "" && (p.PathType == nil || *p.PathType != networkingv1.PathTypeExact)
+	})
 }
 
 // served reports whether the Ingress has a class of this gateway.
@@ -98,9 +138,15 @@ func (r *ingressRule) path(host string, entry gateway.Path, namespace string, p 
 	if p.PathType != nil && *p.PathType == networkingv1.PathTypeExact {
 		entry.Match = model.StringMatch{Kind: model.Exact, Value: p.Path}
 	}
-	service := p.Backend.Service
+	r.backend(host, entry, namespace, p.Backend, ".backend")
+}
+
+// backend adds a path of a host with its backend, which is a field of its origin.
+func (r *ingressRule) backend(host string, entry gateway.Path, namespace string, b networkingv1.IngressBackend,
+	field string) {
+	service := b.Service
 	if service == nil {
-		r.report(entry.Origin.At(entry.Origin.Path+".backend.resource"), model.CodeFieldNotImplemented,
+		r.report(entry.Origin.At(entry.Origin.Path+field+".resource"), model.CodeFieldNotImplemented,
 			"only Services are served; requests get status 404")
 		return
 	}

@@ -99,7 +99,10 @@ func rulesByHost(name string, out model.Outbound) (config.RuleList, []model.Orig
 	list := config.RuleList{Name: name, Rules: []config.RuleRef{}}
 	var origins []model.Origin
 	for _, b := range out.Bindings {
-		if b.Protocol.Requests() {
+		if b.Protocol.Requests() && slices.Contains(b.Hosts, model.AnyHost) {
+			apply := &config.Rule{Action: config.Action{Apply: serviceName(out.Port, b)}}
+			list.Rules, origins = append(list.Rules, config.RuleRef{Inline: apply}), append(origins, b.Origin)
+		} else if b.Protocol.Requests() {
 			list.Hosts = append(list.Hosts, config.HostRules{Hosts: hosts(b, out.Port), Rules: serviceName(out.Port, b)})
 			origins = append(origins, b.Origin)
 		}

@@ -128,6 +128,7 @@ func (r *Result) plan(p controller.Planner, wanted func(*unstructured.Unstructur
 				continue
 			}
 			o = o.DeepCopy()
+			o.SetCreationTimestamp(owner.GetCreationTimestamp()) // which of two conflicting objects is older
 			o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())})
 			r.add(o)
 			r.Planned = append(r.Planned, o)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -47,6 +48,14 @@ func (Provider) Reads() []schema.GroupVersionKind {
 // Present implements provider.Provider: there is a Gateway.
 func (Provider) Present(reader provider.Reader) bool {
 	return reader.Has(HTTPRouteKind) && len(reader.List(GatewayKind, "")) > 0
+}
+
+// ServesClass implements provider.Classes: there is a Gateway of this name, with or without its namespace.
+func (Provider) ServesClass(name string, reader provider.Reader) bool {
+	return reader.Has(HTTPRouteKind) &&
+		slices.ContainsFunc(reader.List(GatewayKind, ""), func(g *unstructured.Unstructured) bool {
+			return name == g.GetName() || name == g.GetNamespace()+"/"+g.GetName()
+		})
 }
 
 // Render implements provider.Provider.

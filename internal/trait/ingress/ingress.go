@@ -5,6 +5,7 @@
 package ingress
 
 import (
+	"fmt"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -42,11 +43,29 @@ func (Provider) Present(reader provider.Reader) bool {
 	return false
 }
 
-// Render implements provider.Provider.
+// ServesClass implements provider.Classes.
+func (Provider) ServesClass(name string, reader provider.Reader) bool {
+	return provider.ControllerOf(name, reader) == api.Controller
+}
+
+// Render implements provider.Provider. An Ingress of a class of another controller has no annotations, which that one
+// does not read.
 func (Provider) Render(route provider.Route, reader provider.Reader) provider.Result {
 	var out provider.Result
+	other := provider.ControllerOf(class(route), reader)
+	if other == api.Controller {
+		other = ""
+	}
+	if other != "" {
+		out.Unsupported = append(out.Unsupported, provider.Unsupported{Field: "spec.ingressClass", Text: fmt.Sprintf(
+			"IngressClass %s is of the controller %s, for which there is no provider: it gets Ingresses with the host, paths, "+
+				"backends and certificate only", class(route), other)})
+	}
 	for _, rule := range route.Rules {
 		annotations, not := annotate(route, rule, reader)
+		if other != "" {
+			annotations, not = nil, foreign(rule, other)
+		}
 		out.Unsupported = append(out.Unsupported, not...)
 		out.Objects = append(out.Objects, ingressobject.New(route, rule, ingressobject.Options{
 			Class: class(route), Path: rule.PathPrefix(), PathType: networkingv1.PathTypePrefix, Annotations: annotations,
@@ -95,6 +114,26 @@ func annotate(route provider.Route, rule provider.Rule, reader provider.Reader) 
 		}
 	}
 	return out, not
+}
+
+// foreign are the fields of a rule that the controller of another class does not honor.
+func foreign(rule provider.Rule, controller string) []provider.Unsupported {
+	var out []provider.Unsupported
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"rewriteTarget", rule.RewriteTarget != ""},
+		{"customHeaders", len(rule.Headers) > 0},
+		{"backend.readTimeout", rule.ReadTimeout > 0},
+		{"backend.sendTimeout", rule.SendTimeout > 0},
+		{"defaultBackend", rule.Default != nil},
+	} {
+		if f.set {
+			out = append(out, rule.Unsupported(f.name, "it has no effect with the controller %s", controller))
+		}
+	}
+	return out
 }
 
 // portOf returns a TCP port of a Service: the one with the number of the backend's port, else the first. It returns 0

@@ -80,6 +80,14 @@ func State(route provider.Route, reader provider.Reader, class string) provider.
 			}
 			return out
 		}
+		if failure := portError(object); failure != "" {
+			out.Waiting = &provider.Reason{
+				Reason: "NotServed",
+				Message: fmt.Sprintf("Ingress %s is not served: %s; its events (kubectl -n %s describe ingress %s) name the object "+
+					"that has the host and path", name, failure, route.Namespace, Name(route, rule)),
+			}
+			return out
+		}
 		for _, address := range provider.LoadBalancerAddresses(object) {
 			if !slices.Contains(out.Addresses, address) {
 				out.Addresses = append(out.Addresses, address)
@@ -87,6 +95,22 @@ func State(route provider.Route, reader provider.Reader, class string) provider.
 		}
 	}
 	return out
+}
+
+// portError returns the error of a port in the status of an Ingress; empty if there is none.
+func portError(object *unstructured.Unstructured) string {
+	entries, _, _ := unstructured.NestedSlice(object.Object, "status", "loadBalancer", "ingress")
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		ports, _, _ := unstructured.NestedSlice(entry, "ports")
+		for _, p := range ports {
+			port, _ := p.(map[string]any)
+			if failure, _ := port["error"].(string); failure != "" {
+				return failure
+			}
+		}
+	}
+	return ""
 }
 
 // classes lists the IngressClasses of the cluster, for messages.

@@ -58,6 +58,11 @@ func (Provider) Reads() []schema.GroupVersionKind {
 // Present implements provider.Provider: an IngressClass names ingress-nginx.
 func (Provider) Present(reader provider.Reader) bool { return len(classes(reader)) > 0 }
 
+// ServesClass implements provider.Classes.
+func (Provider) ServesClass(name string, reader provider.Reader) bool {
+	return provider.ControllerOf(name, reader) == controller
+}
+
 // Render implements provider.Provider.
 func (Provider) Render(route provider.Route, reader provider.Reader) provider.Result {
 	var out provider.Result

@@ -19,6 +19,16 @@ var (
 	SecretKind       = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 )
 
+// ControllerOf returns spec.controller of an IngressClass; empty if there is no such class.
+func ControllerOf(class string, reader Reader) string {
+	o := reader.Get(IngressClassKind, "", class)
+	if o == nil {
+		return ""
+	}
+	name, _, _ := unstructured.NestedString(o.Object, "spec", "controller")
+	return name
+}
+
 // Meta returns the metadata of an object of a Route.
 func (r Route) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: r.Namespace, Name: name, Labels: maps.Clone(r.Labels)}

@@ -115,6 +115,12 @@ type Reader interface {
 	Has(kind schema.GroupVersionKind) bool
 }
 
+// Classes is a provider that recognizes its classes, which Routes without provider may name.
+type Classes interface {
+	// ServesClass reports whether the cluster has a class of this name, and the provider serves it.
+	ServesClass(name string, r Reader) bool
+}
+
 // Provider is an implementation of ingress.
 type Provider interface {
 	// Names are the values of spec.provider that mean this provider; the first is its name.

@@ -159,7 +159,7 @@ func (p *Planner) fill(n *plan, r discovery.Reader) {
 	if n.failure = failure; failure != nil {
 		return
 	}
-	chosen, choice, failure := p.choose(n.route.Spec.Provider, r)
+	chosen, choice, failure := p.choose(n.route.Spec.Provider, intent.Class, r)
 	if n.failure = failure; failure != nil {
 		return
 	}
@@ -200,8 +200,8 @@ func (n *plan) wait(reason *provider.Reason) {
 	}
 }
 
-// choose returns the provider of a name, or else the default.
-func (p *Planner) choose(name string, r provider.Reader) (provider.Provider, string, *provider.Reason) {
+// choose returns the provider of a name, else the default, else that of the class.
+func (p *Planner) choose(name, class string, r provider.Reader) (provider.Provider, string, *provider.Reason) {
 	field, why := "spec.provider", "named by spec.provider"
 	if name == "" {
 		name, field, why = p.Default, "the setting routeTrait.provider", "the default"
@@ -214,6 +214,11 @@ func (p *Planner) choose(name string, r provider.Reader) (provider.Provider, str
 		}
 		return nil, "", &provider.Reason{Reason: "UnknownProvider", Message: fmt.Sprintf("%s: unknown provider %q; use one of %s",
 			field, name, strings.Join(p.names(), ", "))}
+	}
+	for _, one := range p.Providers {
+		if of, is := one.(provider.Classes); is && class != "" && of.ServesClass(class, r) {
+			return one, one.Names()[0] + ", which serves spec.ingressClass " + class, nil
+		}
 	}
 	for _, one := range p.Providers {
 		if one.Present(r) {
