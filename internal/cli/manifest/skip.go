@@ -132,11 +132,21 @@ func isTemplate(text []byte, documents []*Document, invalid bool) bool {
 		if strings.HasPrefix(content, "#") {
 			continue
 		}
+		if at := comment.FindStringIndex(content); at != nil && !inQuotes(content[:at[0]]) {
+			content = content[:at[0]]
+		}
 		before, _, has := strings.Cut(content, "{{")
-		quoted := strings.Count(before, `"`)%2 == 1 || strings.Count(before, "'")%2 == 1
-		if helmValue.MatchString(content) || has && invalid && !quoted {
+		if helmValue.MatchString(content) || has && invalid && !inQuotes(before) {
 			return true
 		}
 	}
 	return false
+}
+
+// comment begins a comment after a value.
+var comment = regexp.MustCompile(`\s#`)
+
+// inQuotes reports whether a text ends within quotation marks.
+func inQuotes(text string) bool {
+	return strings.Count(text, `"`)%2 == 1 || strings.Count(text, "'")%2 == 1
 }

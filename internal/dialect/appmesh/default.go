@@ -25,7 +25,8 @@ type ValidationContext struct {
 
 // DefaultCreate sets the defaults of a new object in place: awsName, unless the object has no name yet; the finalizer
 // that delays the deletion until the members are deleted; the Mesh; and for a GatewayRoute the VirtualGateway. Mesh and
-// VirtualGateway are immutable afterwards. BackendGroups have no awsName. An error is the text of the denial.
+// VirtualGateway are immutable afterwards; an object that names them, as one that kubectl printed, is accepted if they are
+// the same. BackendGroups have no awsName. An error is the text of the denial.
 func DefaultCreate(object client.Object, s ValidationContext) error {
 	// With generateName the name is not known yet. AWSName computes the default for such objects.
 	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {
@@ -43,13 +44,7 @@ func DefaultCreate(object client.Object, s ValidationContext) error {
 	if ref == nil {
 		return nil
 	}
-	if *ref != nil {
-		return fmt.Errorf("%s create may not specify read-only field: spec.meshRef", kindOf(object))
-	}
-	route, isRoute := object.(*api.GatewayRoute)
-	if isRoute && route.Spec.VirtualGatewayRef != nil {
-		return errors.New("GatewayRoute create may not specify read-only field: spec.virtualGatewayRef")
-	}
+	given := *ref
 	mesh, err := MeshFor(object.GetNamespace(), s.NamespaceLabels, s.Meshes)
 	if err != nil {
 		return err
@@ -58,7 +53,10 @@ func DefaultCreate(object client.Object, s ValidationContext) error {
 		return fmt.Errorf("unable to create new content in mesh %s because it is being terminated", mesh.Name)
 	}
 	*ref = &api.MeshReference{Name: mesh.Name, UID: mesh.UID}
-	if isRoute {
+	if given != nil && (given.UID == "" || *given != **ref) {
+		return fmt.Errorf("%s create may not specify read-only field: spec.meshRef", kindOf(object))
+	}
+	if route, is := object.(*api.GatewayRoute); is {
 		return defaultGateway(route, s)
 	}
 	return nil
@@ -134,8 +132,13 @@ func defaultGateway(route *api.GatewayRoute, s ValidationContext) error {
 	if ref := gateway.Spec.MeshRef; ref == nil || *ref != *route.Spec.MeshRef {
 		return errors.New("virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create")
 	}
+	given := route.Spec.VirtualGatewayRef
 	route.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{
 		Namespace: new(gateway.Namespace), Name: gateway.Name, UID: gateway.UID,
+	}
+	if given != nil && (given.Name != gateway.Name || given.Namespace != nil && *given.Namespace != gateway.Namespace ||
+		given.UID == "" || given.UID != gateway.UID) {
+		return errors.New("GatewayRoute create may not specify read-only field: spec.virtualGatewayRef")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func TestDefaultCreateReplacesEmptyName(t *testing.T) {
 }
 
 func TestDefaultCreateDenies(t *testing.T) {
-	set := &api.MeshReference{Name: "m", UID: "uid-of-m"}
+	set := &api.MeshReference{Name: "m", UID: "uid-of-another"}
 	twoMeshes, noMesh, ending := validationContext(), validationContext(), validationContext()
 	twoGateways, noGateway := validationContext(), validationContext()
 	twoMeshes.Meshes[1].Spec.NamespaceSelector = labeled()
@@ -142,6 +142,18 @@ func TestDefaultCreateDenies(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+// An object that kubectl printed is created again, as it names the Mesh and the VirtualGateway that it gets.
+func TestDefaultCreateAcceptsEqualReferences(t *testing.T) {
+	first := &api.GatewayRoute{ObjectMeta: *newMeta.DeepCopy()}
+	if err := appmesh.DefaultCreate(first, validationContext()); err != nil {
+		t.Fatal(err)
+	}
+	again := first.DeepCopy()
+	if err := appmesh.DefaultCreate(again, validationContext()); err != nil || cmp.Diff(first, again) != "" {
+		t.Errorf("created again: %v, %+v, want %+v", err, again.Spec, first.Spec)
 	}
 }
 

@@ -102,6 +102,9 @@ func (t *routerRule) httpRoute(router model.Key, at model.Origin, name string, p
 	match, port, ok := t.httpMatch(at.At(at.Path+".match"), r.Match)
 	action := t.action(router, name, protocol, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Retry, action.Timeouts = t.settings.httpRetry(r.RetryPolicy), requestTimeouts(r.Timeout)
+	if p := r.RetryPolicy; p != nil && len(p.HTTPRetryEvents)+len(p.TCPRetryEvents) == 0 {
+		t.reportNoEvents(at)
+	}
 	return model.Route{Name: name, Port: port, Protocol: protocol, Match: match, Action: action, Origin: at}, ok
 }
 
@@ -109,6 +112,9 @@ func (t *routerRule) grpcRoute(router model.Key, at model.Origin, name string, r
 	match, port, ok := t.grpcMatch(at.At(at.Path+".match"), r.Match)
 	action := t.action(router, name, model.GRPC, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Retry, action.Timeouts = t.settings.grpcRetry(r.RetryPolicy), requestTimeouts(r.Timeout)
+	if p := r.RetryPolicy; p != nil && len(p.GRPCRetryEvents)+len(p.HTTPRetryEvents)+len(p.TCPRetryEvents) == 0 {
+		t.reportNoEvents(at)
+	}
 	return model.Route{Name: name, Port: port, Protocol: model.GRPC, Match: match, Action: action, Origin: at}, ok
 }
 
@@ -120,6 +126,12 @@ func (t *routerRule) tcpRoute(router model.Key, at model.Origin, name string, r 
 	action := t.action(router, name, model.TCP, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Timeouts = streamTimeouts(r.Timeout)
 	return model.Route{Name: name, Port: port, Protocol: model.TCP, Action: action, Origin: at}, ok
+}
+
+// reportNoEvents reports a retry policy without events, which AWS refuses.
+func (t *routerRule) reportNoEvents(route model.Origin) {
+	t.warn(route.At(route.Path+".retryPolicy"), model.CodeInvalidField,
+		"a retry policy without events: only resets are retried (AWS App Mesh refuses it); name the events")
 }
 
 // hasListener reports whether a listener matches a route, and adds a finding if none does.
