@@ -38,9 +38,11 @@ type Server struct {
 	log     *slog.Logger
 }
 
-// New creates a server. The client needs the verbs list and watch for the Secrets that are asked for.
+// New creates a server. The client needs the verbs list and watch for the Secrets that are asked for, and create and
+// patch for events in their namespaces.
 func New(client kubernetes.Interface, log *slog.Logger) *Server {
-	return &Server{secrets: &watches{client: client, log: log, open: map[name]*watch{}}, log: log}
+	report := events{client: client, log: log}.record
+	return &Server{secrets: &watches{client: client, log: log, report: report, open: map[name]*watch{}}, log: log}
 }
 
 // Serve serves on the socket until the context ends. Only the user of the process may connect.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +42,7 @@ type api struct {
 	secret  *corev1.Secret
 	changed chan struct{} // closed at the next change
 	watches int
+	events  []corev1.Event
 }
 
 func (a *api) set(data map[string][]byte) {
@@ -63,6 +65,19 @@ func (a *api) open() int {
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
+	if r.URL.Path == "/api/v1/namespaces/a/events" && r.Method == http.MethodPost {
+		var event corev1.Event
+		if err := json.NewDecoder(r.Body).Decode(&event); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		a.mu.Lock()
+		a.events = append(a.events, event)
+		a.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(event)
+		return
+	}
 	if r.URL.Path != "/api/v1/namespaces/a/secrets" || query.Get("fieldSelector") != "metadata.name=web" {
 		http.NotFound(w, r)
 		return
@@ -153,7 +168,9 @@ func certificate(t *testing.T) map[string][]byte {
 func serve(t *testing.T, a *api) secretv3.SecretDiscoveryServiceClient {
 	t.Helper()
 	server := httptest.NewServer(a)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,6 +233,54 @@ func TestSecretsAreFollowed(t *testing.T) {
 			t.Fatal("the Secret is still watched")
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestProblemsAreEvents breaks and repairs a Secret: its problem is an event about it, which says what clients get.
+func TestProblemsAreEvents(t *testing.T) {
+	a := &api{changed: make(chan struct{})}
+	stream, err := serve(t, a).StreamSecrets(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&discoveryv3.DiscoveryRequest{ResourceNames: []string{"kubernetes://a/web"}}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := certificate(t), certificate(t)
+	mismatch := map[string][]byte{"tls.crt": first["tls.crt"], "tls.key": second["tls.key"]}
+	for _, step := range []struct {
+		data             map[string][]byte
+		reason, contains string
+	}{
+		{nil, "CertificateUnavailable", "it does not exist; connections to its hosts fail"},
+		{map[string][]byte{}, "CertificateUnavailable", "failed to find any PEM data in certificate input; connections to its hosts fail"},
+		{mismatch, "CertificateUnavailable", "private key does not match public key; connections to its hosts fail"},
+		{first, "CertificateServed", "the gateway has the certificate"},
+		{mismatch, "CertificateUnavailable", "private key does not match public key; the last certificate stays in use"},
+	} {
+		if step.data != nil {
+			a.set(step.data)
+		}
+		a.wantsEvent(t, step.reason, step.contains)
+	}
+}
+
+// wantsEvent waits for an event about the Secret.
+func (a *api) wantsEvent(t *testing.T, reason, contains string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		a.mu.Lock()
+		all := slices.Clone(a.events)
+		a.mu.Unlock()
+		if slices.ContainsFunc(all, func(e corev1.Event) bool {
+			return e.Reason == reason && strings.Contains(e.Message, contains) && e.InvolvedObject.Kind == "Secret" &&
+				e.InvolvedObject.Namespace == "a" && e.InvolvedObject.Name == "web"
+		}) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no event %s: %s among %+v", reason, contains, all)
+		}
 	}
 }
 

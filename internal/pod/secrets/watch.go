@@ -16,6 +16,7 @@ import (
 type watches struct {
 	client kubernetes.Interface
 	log    *slog.Logger
+	report reporter
 
 	mu   sync.Mutex
 	open map[name]*watch
@@ -27,6 +28,8 @@ type watch struct {
 	followers map[chan *corev1.Secret]struct{}
 	// last is the last version with a valid certificate; nil if there was none.
 	last *corev1.Secret
+	// problem is why the current version is not in use; empty if it is.
+	problem string
 }
 
 // follow returns a channel with the current version of a Secret and each later one that has another valid certificate;
@@ -64,22 +67,52 @@ func (w *watches) run(id name, one *watch) {
 			w.changed(id, one, secret)
 		}
 	}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: source, ObjectType: &corev1.Secret{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) },
+			DeleteFunc: func(any) { w.lacks(id, one, "it does not exist") },
 		},
 	})
+	go func() {
+		if cache.WaitForCacheSync(one.stop, informer.HasSynced) && len(store.ListKeys()) == 0 {
+			w.lacks(id, one, "it does not exist")
+		}
+	}()
 	informer.Run(one.stop)
+}
+
+// lacks notes that a Secret has no valid certificate, and what that means; or that it has one, without a problem.
+func (w *watches) lacks(id name, one *watch, problem string) {
+	w.mu.Lock()
+	if problem != "" && one.last != nil {
+		problem += "; the last certificate stays in use"
+	} else if problem != "" {
+		problem += "; connections to its hosts fail until it has a certificate"
+	}
+	again := problem == one.problem
+	one.problem = problem
+	w.mu.Unlock()
+	switch {
+	case again:
+		return
+	case problem == "":
+		w.log.Info("Secret has a valid certificate again", "secret", id.namespace+"/"+id.name)
+	default:
+		w.log.Warn("Secret has no valid certificate", "secret", id.namespace+"/"+id.name, "problem", problem)
+	}
+	if w.report != nil {
+		go w.report(id.namespace, id.name, problem) // a certificate does not wait for the event
+	}
 }
 
 // changed sends a version of a Secret to the followers, unless it has the certificate of the last one or no valid one.
 func (w *watches) changed(id name, one *watch, secret *corev1.Secret) {
 	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		w.log.Warn("Secret has no valid certificate; the last one stays in use", "secret", id.namespace+"/"+id.name,
-			"error", err)
+		w.lacks(id, one, err.Error())
 		return
 	}
+	w.lacks(id, one, "")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one.last != nil && sameCertificate(one.last, secret) {
