@@ -78,6 +78,9 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 	if err != nil {
 		return err
 	}
+	if err := validateOptions(query, false); err != nil {
+		return err
+	}
 	limit, err := number(query, "limit")
 	if err != nil {
 		return err
@@ -145,6 +148,9 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 	query := c.URL.Query()
 	selection, err := selectionOf(c, query, clusters)
 	if err != nil {
+		return err
+	}
+	if err := validateOptions(query, true); err != nil {
 		return err
 	}
 	options := cache.WatchOptions{

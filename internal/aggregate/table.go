@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -97,6 +98,23 @@ func (r *rows) append(to []byte, o cache.Object) ([]byte, error) {
 	return append(to, '}'), nil
 }
 
+// appendEnd appends the row of the bookmark that ends the initial events, as kube-apiserver does: its object has the
+// annotation, and its cells are those of an object without content.
+func (r *rows) appendEnd(to []byte, e cache.Event) ([]byte, error) {
+	var end struct {
+		Object json.RawMessage `json:"object"`
+	}
+	if err := json.Unmarshal(e.AppendPartialJSON(nil), &end); err != nil {
+		return nil, err
+	}
+	cells := make([]any, len(r.columns)+1) // and the cluster
+	for i := range cells {
+		cells[i] = ""
+	}
+	text, err := json.Marshal(metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Raw: end.Object}})
+	return append(to, text...), err
+}
+
 // rowsEnd ends the JSON of a Table, whose last field are the rows.
 const rowsEnd = "]}"
 
@@ -170,9 +188,6 @@ func (tables) events(c call, kind *registered, form form) encoder {
 		if e.Type == watch.Error {
 			return e.AppendJSON(nil), nil
 		}
-		if e.InitialEventsEnd {
-			return e.AppendPartialJSON(nil), nil
-		}
 		table := r.table(e.ResourceVersion)
 		if e.Type != watch.Bookmark {
 			table.ResourceVersion = e.Object.ResourceVersion()
@@ -187,7 +202,12 @@ func (tables) events(c call, kind *registered, form form) encoder {
 		}
 		buffer = append(append(append(buffer[:0], `{"type":"`...), e.Type...), `","object":`...)
 		buffer = append(buffer, text...)
-		if e.Type != watch.Bookmark {
+		switch {
+		case e.InitialEventsEnd:
+			if buffer, err = r.appendEnd(buffer, e); err != nil {
+				return nil, err
+			}
+		case e.Type != watch.Bookmark:
 			if buffer, err = r.append(buffer, e.Object); err != nil {
 				return nil, err
 			}

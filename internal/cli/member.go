@@ -73,10 +73,15 @@ func leaveCommand(f *memberFlags) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.run(c.Context(), func(ctx context.Context, control, member client.Client, _ *rest.Config) error {
-				if err := fleet.Leave(ctx, control, member, args[0]); err != nil {
+				was, err := fleet.Leave(ctx, control, member, args[0])
+				switch {
+				case err != nil:
 					return err
+				case was:
+					c.Printf("Cluster %s has left.\n", args[0])
+				default:
+					c.Printf("Cluster %s is not a member: there is no Cluster of this name.\n", args[0])
 				}
-				c.Printf("Cluster %s is not a member.\n", args[0])
 				return nil
 			})
 		},

@@ -26,6 +26,9 @@ const (
 	SecretNamespace = "anymesh-clusters"
 )
 
+// namespaceTimeout limits the wait for the end of a namespace that is being deleted.
+const namespaceTimeout = 2 * time.Minute
+
 // tokenTimeout limits the wait for the token of a service account.
 const tokenTimeout = 30 * time.Second
 
@@ -38,10 +41,10 @@ func Join(
 	if err := member.Get(ctx, client.ObjectKey{Name: "kube-system"}, system); err != nil {
 		return fmt.Errorf("identity of cluster %s: %w", name, err)
 	}
-	if err := create(ctx, member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: memberNamespace}}); err != nil {
+	if err := createNamespace(ctx, member, memberNamespace); err != nil {
 		return err
 	}
-	if err := create(ctx, control, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SecretNamespace}}); err != nil {
+	if err := createNamespace(ctx, control, SecretNamespace); err != nil {
 		return err
 	}
 	cluster := &clusterv1.Cluster{
@@ -134,6 +137,24 @@ func create(ctx context.Context, kube client.Client, o client.Object) error {
 	return nil
 }
 
+// createNamespace creates a namespace. One that is being deleted, as after Leave, has to be gone before.
+func createNamespace(ctx context.Context, kube client.Client, name string) error {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, namespaceTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			if err := create(ctx, kube, o); err != nil {
+				return false, err
+			}
+			err := kube.Get(ctx, client.ObjectKeyFromObject(o), o)
+			return err == nil && o.DeletionTimestamp == nil, client.IgnoreNotFound(err)
+		})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("namespace %s is being deleted for more than %s; its finalizers, and the condition in its status, say why",
+			name, namespaceTimeout)
+	}
+	return err
+}
+
 // replace creates an object, or changes the existing one.
 func replace[O client.Object](ctx context.Context, kube client.Client, o O, change func(O)) error {
 	err := kube.Create(ctx, o.DeepCopyObject().(client.Object))
@@ -151,10 +172,18 @@ func replace[O client.Object](ctx context.Context, kube client.Client, o O, chan
 }
 
 // Leave deletes the Cluster and its Secrets in the control plane, and, with a client, the objects of Join in the
-// member.
-func Leave(ctx context.Context, control, member client.Client, name string) error {
+// member. It reports whether there was a Cluster.
+func Leave(ctx context.Context, control, member client.Client, name string) (was bool, err error) {
+	err = control.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("deleting Cluster %s: %w", name, err)
+	}
+	return err == nil, leave(ctx, control, member, name)
+}
+
+// leave deletes what Join creates besides the Cluster.
+func leave(ctx context.Context, control, member client.Client, name string) error {
 	gone := []client.Object{
-		&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: SecretNamespace, Name: name}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: SecretNamespace, Name: name + "-impersonator"}},
 	}

@@ -72,9 +72,9 @@ func TestJoinAndLeave(t *testing.T) {
 			t.Errorf("the reader may %v", rule.Verbs)
 		}
 	}
-	for range 2 {
-		if err := Leave(ctx, control.Kube, member, "c1"); err != nil {
-			t.Fatal(err)
+	for _, want := range []bool{true, false} {
+		if was, err := Leave(ctx, control.Kube, member, "c1"); err != nil || was != want {
+			t.Fatalf("was a member: %v, want %v; %v", was, want, err)
 		}
 	}
 	for _, o := range []client.Object{&clusterv1.Cluster{}, &corev1.Secret{}} {
@@ -88,6 +88,40 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 	if err := member.Get(ctx, client.ObjectKey{Name: readerName}, role); !apierrors.IsNotFound(err) {
 		t.Errorf("the ClusterRole in the member exists: %v", err)
+	}
+}
+
+// TestJoinWaitsForTheEndOfANamespace joins a member whose namespace is still being deleted, as after Leave.
+func TestJoinWaitsForTheEndOfANamespace(t *testing.T) {
+	control, ctx := newControlPlane(t), t.Context()
+	asked := 0
+	member := interceptor.NewClient(newMember().(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
+			options ...client.GetOption) error {
+			err := c.Get(ctx, key, o, options...)
+			if ns, is := o.(*corev1.Namespace); is && err == nil && ns.DeletionTimestamp != nil {
+				if asked++; asked == 3 { // its controller has deleted the content
+					ended := ns.DeepCopy()
+					ended.Finalizers = nil
+					return c.Update(ctx, ended)
+				}
+			}
+			return err
+		},
+	})
+	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: memberNamespace, Finalizers: []string{"kubernetes"}}}
+	if err := member.Create(ctx, ending); err != nil {
+		t.Fatal(err)
+	}
+	if err := member.Delete(ctx, ending); err != nil {
+		t.Fatal(err)
+	}
+	if err := Join(ctx, control.Kube, member, &rest.Config{Host: "https://c1"}, "c1", nil); err != nil {
+		t.Fatal(err)
+	}
+	var ns corev1.Namespace
+	if err := member.Get(ctx, client.ObjectKey{Name: memberNamespace}, &ns); err != nil || ns.DeletionTimestamp != nil {
+		t.Errorf("the namespace is %v, asked %d times: %v", ns.ObjectMeta, asked, err)
 	}
 }
 
