@@ -17,17 +17,21 @@ import (
 	"anymesh.dev/anymesh/test/transcript"
 )
 
-// Each folder in testdata/osm has a situation of users of Open Service Mesh: manifests as they are, and in answers.txt
-// commands with the right answers, written by hand. An answer is
+// Each folder in testdata/osm and testdata/outside has a situation of users, of Open Service Mesh and of other APIs:
+// manifests as they are, and in answers.txt commands with the right answers, written by hand. An answer is
 //
 //	lint      the warnings and errors, or "no findings"
 //	explain   PROTOCOL DESTINATION [SHARE] [→ WORKLOAD] [: FAILURE] of each destination, or the outcome. More lines are
 //	          "says TEXT", "does not say TEXT" and "has no limit of time"
-//	describe  "a sidecar", or "no sidecar"
+//	describe  "a sidecar", or "no sidecar"; of a Route, why it is not served, or "no error"
 func TestSituations(t *testing.T) {
-	folders, err := filepath.Glob("testdata/osm/*")
-	if err != nil || len(folders) == 0 {
-		t.Fatal("no folders in testdata/osm", err)
+	var folders []string
+	for _, of := range []string{"testdata/osm/*", "testdata/outside/*"} {
+		more, err := filepath.Glob(of)
+		if err != nil || len(more) == 0 {
+			t.Fatal("no folders in "+of, err)
+		}
+		folders = append(folders, more...)
 	}
 	answer := map[string]func(*testing.T, string, []string) []string{
 		"lint": lintAnswer, "explain": explainAnswer, "describe": describeAnswer,
@@ -162,9 +166,17 @@ func outcome(a explain.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// describeAnswer reports whether a workload has a pod with a sidecar. A workload that is not known has none.
+// describeAnswer reports whether a workload has a pod with a sidecar. A workload that is not known has none. Of a Route,
+// it reports why it is not served.
 func describeAnswer(t *testing.T, command string, _ []string) []string {
 	t.Helper()
+	if strings.Contains(command, "route/") {
+		var route struct{ Failure *struct{ Reason string } }
+		if decode(t, command, &route); route.Failure != nil {
+			return []string{route.Failure.Reason}
+		}
+		return []string{"no error"}
+	}
 	code, out, _ := run(t, command+" -o json")
 	var workload struct{ Instances []model.Endpoint }
 	if err := json.Unmarshal(out, &workload); err != nil && code == 0 {
