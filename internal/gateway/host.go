@@ -178,12 +178,11 @@ func (r *hostRule) reportConflict(host string, p, served Path) {
 			fmt.Sprintf("%s has the same host and path; this one is not served", served.Origin.Path)))
 		return
 	}
-	why := precedence(served, p)
 	if p.Default && !served.Default {
-		why = "its rule takes precedence over the default backend"
+		return // a rule takes precedence over a default backend
 	}
 	r.findings.Emit(model.NewFinding(p.Origin, model.CodeNameConflict, fmt.Sprintf(
-		"%s also defines the path %s of host %s; %s and is served", served.Origin.Object(), p.Match.Value, host, why)))
+		"%s also defines the path %s of host %s; %s and is served", served.Origin.Object(), p.Match.Value, host, precedence(served, p))))
 }
 
 // precedence says why the object of a path comes before that of another one.

@@ -43,7 +43,8 @@ func (m members) report(at model.Origin, c condition, result string) {
 		return
 	}
 	code, text := model.CodeInvalidField, c.Message
-	if field, rest, is := strings.Cut(text, " "); is && strings.HasPrefix(field, "spec.") {
+	if field, rest, is := strings.Cut(text, " "); is && strings.HasPrefix(field, "spec.") &&
+		!strings.HasPrefix(rest, "of ") { // a field of another object
 		at, text = at.At(strings.TrimSuffix(field, ":")), rest
 	}
 	if strings.Contains(text, "supported") {
