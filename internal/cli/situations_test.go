@@ -166,8 +166,8 @@ func outcome(a explain.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// describeAnswer reports whether a workload has a pod with a sidecar. A workload that is not known has none. Of a Route,
-// it reports why it is not served.
+// describeAnswer reports whether a workload has a pod with a sidecar, and of a Route why it is not served. A workload
+// that is not known has no sidecar.
 func describeAnswer(t *testing.T, command string, _ []string) []string {
 	t.Helper()
 	if strings.Contains(command, "route/") {

@@ -160,5 +160,6 @@ func (a Path) compare(b Path) int {
 		return 0
 	}
 	return cmp.Or(exact(a)-exact(b), len(b.Match.Value)-len(a.Match.Value), strings.Compare(a.Match.Value, b.Match.Value),
-		last(a)-last(b), a.Origin.CompareAge(b.Origin), strings.Compare(a.Origin.Path, b.Origin.Path), cmp.Compare(a.Port, b.Port))
+		last(a)-last(b), a.Origin.CompareAge(b.Origin), strings.Compare(a.Origin.Path, b.Origin.Path),
+		cmp.Compare(a.Port, b.Port))
 }

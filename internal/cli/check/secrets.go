@@ -28,7 +28,7 @@ func gatewaySecrets(ctx context.Context, c *Cluster) (string, error) {
 	for _, one := range named {
 		namespace, name, _ := strings.Cut(one.Certificate.Secret.Name, "/")
 		secret, err := c.Kube.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-		fault := ""
+		var fault string
 		switch {
 		case apierrors.IsNotFound(err):
 			fault = "does not exist"

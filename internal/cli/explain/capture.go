@@ -58,7 +58,8 @@ func (f *finder) readCapture(w model.Workload, pod *corev1.Pod) capture {
 			return capture{}
 		}
 		out.all = out.own
-		if settings, has := d.(dialect.SidecarSettings); has && settings.AddPodOptions(f.state.Objects, nil, &out.all) == nil {
+		settings, has := d.(dialect.SidecarSettings)
+		if has && settings.AddPodOptions(f.state.Objects, nil, &out.all) == nil {
 			out.settings = settingsOf(settings, f.state.Objects)
 		}
 		return out

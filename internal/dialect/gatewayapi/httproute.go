@@ -82,8 +82,8 @@ func (r *httpRouteRule) reportBackends(o *gatewayv1.HTTPRoute, at model.Origin) 
 	for i, rule := range o.Spec.Rules {
 		for j, b := range rule.BackendRefs {
 			if reason, text := refFault(o.Namespace, b); reason != "" {
-				fault := no(gatewayv1.RouteConditionResolvedRefs, reason, fmt.Sprintf("spec.rules[%d].backendRefs[%d]%s", i, j, text))
-				r.members.report(at, fault, "it gets no requests")
+				field := fmt.Sprintf("spec.rules[%d].backendRefs[%d]", i, j)
+				r.members.report(at, no(gatewayv1.RouteConditionResolvedRefs, reason, field+text), "it gets no requests")
 			}
 		}
 	}
