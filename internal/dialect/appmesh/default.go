@@ -25,8 +25,8 @@ type ValidationContext struct {
 
 // DefaultCreate sets the defaults of a new object in place: awsName, unless the object has no name yet; the finalizer
 // that delays the deletion until the members are deleted; the Mesh; and for a GatewayRoute the VirtualGateway. Mesh and
-// VirtualGateway are immutable afterwards; an object that names them, as one that kubectl printed, is accepted if they are
-// the same. BackendGroups have no awsName. An error is the text of the denial.
+// VirtualGateway are immutable afterwards; an object that names them, as one that kubectl printed, is accepted if they
+// are the same. BackendGroups have no awsName. An error is the text of the denial.
 func DefaultCreate(object client.Object, s ValidationContext) error {
 	// With generateName the name is not known yet. AWSName computes the default for such objects.
 	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {

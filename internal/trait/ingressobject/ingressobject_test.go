@@ -9,7 +9,8 @@ import (
 	"anymesh.dev/anymesh/internal/trait/snapshot"
 )
 
-// TestStateOfAnIngressThatIsNotServed checks that an error of a port in the status of an Ingress is why the Route waits.
+// TestStateOfAnIngressThatIsNotServed checks that a Route waits because of the error of a port in the status of its
+// Ingress.
 func TestStateOfAnIngressThatIsNotServed(t *testing.T) {
 	route := provider.Route{Namespace: "shop", Name: "two", Rules: []provider.Rule{{Name: "0"}}}
 	class := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "anymesh"}}}
