@@ -12,9 +12,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// alike are features without which requests of the cases end alike. Our proxy closes a connection whose endpoint
-// refuses it, whether or not it knew before.
-var alike = map[string][]model.Feature{native.Name: {"healthCheck.tcp"}}
+// alike are features without which requests of the cases end alike: a proxy closes a connection whose endpoint refuses
+// it, whether or not it knew before.
+var alike = map[string][]model.Feature{envoy.Name: {"healthCheck.tcp"}, native.Name: {"healthCheck.tcp"}}
 
 // TestBrokenDrivers breaks each feature of each driver, and checks that its real sidecar then fails. The features that
 // no request shows are those of the lists elsewhere and unobserved.
