@@ -14,7 +14,8 @@ const envBroken = "ANYMESH_CONFORMANCE_BROKEN"
 // resolveDestination returns a destination with its endpoints.
 type resolveDestination func(destination model.Key) (model.ResolvedDestination, bool)
 
-// renderedWithout returns what a driver that does not do what a feature says would render: a view and destinations without it.
+// renderedWithout returns what a driver that does not do what a feature says would render: a view and destinations
+// without it.
 func renderedWithout(f model.Feature, view *model.View, resolve resolveDestination) (*model.View, resolveDestination) {
 	if other, decided := without(f, view); decided {
 		view = other

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"strings"
 
 	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin" // cases are about all of them
@@ -13,8 +12,6 @@ import (
 type Case struct {
 	*cases.Case
 	Lines []Line
-	// Shown maps the workloads whose configuration the case includes to resource names; no names means all resources.
-	Shown map[string][]string
 
 	dialects []dialect.Dialect
 	path     string
@@ -27,13 +24,7 @@ func ReadCase(path string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Case{Case: read, Shown: map[string][]string{}, path: path}
-	for line := range strings.Lines(c.Comment) {
-		if shown, ok := strings.CutPrefix(line, "# envoy: "); ok {
-			words := strings.Fields(shown)
-			c.Shown[words[0]] = words[1:]
-		}
-	}
+	c := &Case{Case: read, path: path}
 	if c.Lines, err = parseLines(string(c.Section(cases.RequestsSection))); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", path, cases.RequestsSection, err)
 	}

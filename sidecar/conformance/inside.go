@@ -58,8 +58,8 @@ func runInside(ctx context.Context, env ...string) ([]string, error) {
 	return lines, nil
 }
 
-// runPod runs a function in this process and exits, if it was started as a pod of one of the sidecars. The function writes
-// each difference as a line.
+// runPod runs a function in this process and exits, if it was started as a pod of one of the sidecars. The function
+// writes each difference as a line.
 func runPod(sidecars []Sidecar, run func(Sidecar, io.Writer) error) {
 	name := os.Getenv(envSidecar)
 	if name == "" {

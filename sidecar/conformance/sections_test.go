@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,19 @@ const (
 // translated translates a case for Envoy.
 func (c *Case) translated() Translation { return c.translate(envoy.Name, envoy.Driver{}, "") }
 
+// shown maps the workloads whose configuration for Envoy the case includes to resource names; no names means all
+// resources.
+func (c *Case) shown() map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(c.Comment) {
+		if shown, ok := strings.CutPrefix(line, "# envoy: "); ok {
+			words := strings.Fields(shown)
+			out[words[0]] = words[1:]
+		}
+	}
+	return out
+}
+
 // sections returns the generated sections of the case.
 func (c *Case) sections(m Translation) ([]txtar.File, error) {
 	shape, err := json.Marshal(m.State.Index.Model)
@@ -36,17 +50,13 @@ func (c *Case) sections(m Translation) ([]txtar.File, error) {
 		return nil, err
 	}
 	out := []txtar.File{{Name: modelSection, Data: text}, {Name: findingsSection, Data: lines(m.Findings)}}
-	var shown []string
-	for name := range c.Shown {
-		shown = append(shown, name)
-	}
-	slices.Sort(shown)
-	for _, name := range shown {
+	shown := c.shown()
+	for _, name := range slices.Sorted(maps.Keys(shown)) {
 		view, err := m.View(name)
 		if err != nil {
 			return nil, fmt.Errorf("# envoy: %s: %w", name, err)
 		}
-		text, err := show(m.Rendered[view.Workload.Key], c.Shown[name])
+		text, err := show(m.Rendered[view.Workload.Key], shown[name])
 		if err != nil {
 			return nil, err
 		}

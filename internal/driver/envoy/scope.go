@@ -22,8 +22,8 @@ import (
 // services on the port. See docs/decisions/0007-routes-by-service.md.
 //
 // Envoy has no scope for undeclared host names: selectScope selects undeclaredHost for them, which has routes in a mesh
-// that forwards undeclared traffic, and in a gateway with a service of any host. A mesh that begins to do so, or ends it,
-// gets a scope more or less; its listeners stay, and so do their connections.
+// that forwards undeclared traffic, and in a gateway with a service of any host. A mesh that begins to do so, or ends
+// it, gets a scope more or less; its listeners stay, and so do their connections.
 
 // scopedRoutes renders the RouteConfiguration and the scopes of a service on a port.
 func (r *renderer) scopedRoutes(port uint16, b model.Binding) {

@@ -25,7 +25,8 @@ func (r *renderer) retry(p model.Protocol, route model.Route) *RetryPolicy {
 		at = route.Origin
 	}
 	limited := func(what string) {
-		r.findings = append(r.findings, model.NewFinding(at, model.CodeNotSupported, fmt.Sprintf("the driver %s %s", Name, what)))
+		text := fmt.Sprintf("the driver %s %s", Name, what)
+		r.findings = append(r.findings, model.NewFinding(at, model.CodeNotSupported, text))
 	}
 	if p == model.GRPC {
 		limited("does not retry calls of gRPC")
