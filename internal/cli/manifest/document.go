@@ -260,5 +260,9 @@ func strip(err error) string {
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:", "\n"} {
 		text = strings.TrimPrefix(text, prefix)
 	}
-	return strings.TrimSpace(regexp.MustCompile(`line \d+: `).ReplaceAllString(text, ""))
+	text = strings.TrimSpace(regexp.MustCompile(`line \d+: `).ReplaceAllString(text, ""))
+	if strings.HasPrefix(text, "did not find expected alphabetic or numeric character") { // the name of an alias
+		text += `; put a value that begins with * or & into quotes, as "*"`
+	}
+	return text
 }
