@@ -20,6 +20,8 @@ type attackOf struct {
 	done chan struct{}
 	out  string
 	err  error
+	// evaluated counts the largest reviews that were evaluated; check sets it.
+	evaluated int
 }
 
 // startAttack attacks a sidecar and a control plane from the pods outside the mesh.
@@ -94,9 +96,7 @@ func (a *attackOf) check(t *testing.T) {
 			t.Errorf("%d attempts of %s succeeded, want none", c.Answered, kind)
 		}
 	}
-	if largest, ok := kinds["largest-review"]; ok && largest.Answered+kinds["many-values"].Answered == 0 {
-		t.Error("none of the largest reviews was evaluated: the attack did not take place")
-	}
+	a.evaluated = kinds["largest-review"].Answered + kinds["many-values"].Answered
 }
 
 // unfinishedOfAttack is how many bytes of unfinished messages the attack reaches at least. MaxUnfinished is 24 MiB, of

@@ -82,10 +82,17 @@ func TestHostileNeighbors(t *testing.T) {
 		created := createPods(t, attack, attackDuration/3)
 		run(t, "-n", "colors", "rollout", "restart", "deployment/tally")
 		waitReady(t, "colors", "deployment/tally") // its new pod has a certificate and a configuration
-		if created += createPods(t, attack, attackDuration); created < 10 {
-			t.Errorf("%d pods were created during the attack, want at least 10", created)
+		if created += createPods(t, attack, attackDuration); created < 3 {
+			t.Errorf("%d pods were created during the attack, want at least 3", created)
 		}
 		attack.check(t)
+		if attack.evaluated == 0 { // on a busy machine, all of them are late
+			attack = startAttack(t, attacked, control, "--duration=5s", "--kinds=largest-review,many-values")
+			attack.check(t)
+		}
+		if attack.evaluated == 0 {
+			t.Error("none of the largest reviews was evaluated: the attack did not take place")
+		}
 	})
 	checkAttackIsCounted(t, planes)
 	checkLogIsShort(t, control.Name, began)
