@@ -39,7 +39,8 @@ run "units and cases" env CGO_ENABLED=1 go test -race $units
 if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
   # Tests with clusters wait most of the time. Three processes run side by side, each with a shared cluster. The second
-  # has the tests of the sandbox, then those that start more clusters, and some of the longest others. The third has l7mp, and tests that install anew.
+  # has the tests of the sandbox, then those that start more clusters, and some of the longest others. The third has
+  # l7mp, and the longest others.
   second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|DNS|ColorsWithEachDriver|HostileObjects)$'
   third='^Test(L7mp.*|NativeSidecar|Gateway|Migration|UninstallLeavesObjectsAndTraffic)$'
   start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second|$third"
