@@ -24,7 +24,8 @@ type subscription struct {
 	versions map[string]map[string]string
 }
 
-// Follow is the proxy.Source of the driver: a delta stream of xDS on the socket of the agent. It reopens streams that end.
+// Follow is the proxy.Source of the driver: a delta stream of xDS on the socket of the agent. It reopens streams that
+// end.
 func Follow(ctx context.Context, socket, node string, m *proxy.Mesh) {
 	s := subscription{m, map[string]map[string]string{viewType: {}, destinationType: {}}}
 	for ctx.Err() == nil {
