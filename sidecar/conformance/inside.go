@@ -123,8 +123,8 @@ func enterCase(ctx context.Context, s Sidecar, dir string) (*casePod, error) {
 	return p, err
 }
 
-// inside sends the requests of a case.
-func inside(s Sidecar, out io.Writer) error {
+// inCase calls a function in the pod that enterCase makes.
+func inCase(s Sidecar, do func(context.Context, *casePod) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, remove, err := caseDir()
@@ -136,14 +136,21 @@ func inside(s Sidecar, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p.writeDifferences(ctx, out)
-	for _, difference := range p.checkLog(ctx, p.lines) {
-		fmt.Fprintln(out, difference)
-	}
-	for _, rejection := range p.discovery.rejected() {
-		fmt.Fprintln(out, strings.ReplaceAll(rejection, "\n", " "))
-	}
-	return nil
+	return do(ctx, p)
+}
+
+// inside sends the requests of a case.
+func inside(s Sidecar, out io.Writer) error {
+	return inCase(s, func(ctx context.Context, p *casePod) error {
+		p.writeDifferences(ctx, out)
+		for _, difference := range p.checkLog(ctx, p.lines) {
+			fmt.Fprintln(out, difference)
+		}
+		for _, rejection := range p.discovery.rejected() {
+			fmt.Fprintln(out, strings.ReplaceAll(rejection, "\n", " "))
+		}
+		return nil
+	})
 }
 
 // writeDifferences sends the requests of the pod and writes how results differ from the interpreter.

@@ -74,19 +74,15 @@ const envMetrics = "ANYMESH_CONFORMANCE_METRICS"
 
 // insideMetrics sends the requests of a case, and writes what the sidecar then answers to the agent.
 func insideMetrics(s Sidecar, out io.Writer) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	dir, remove, err := caseDir()
-	if err != nil {
-		return err
-	}
-	defer remove()
-	p, err := enterCase(ctx, s, dir)
-	if err != nil {
-		return err
-	}
-	p.writeDifferences(ctx, out)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.discovery.metricsURL, nil)
+	return inCase(s, func(ctx context.Context, p *casePod) error {
+		p.writeDifferences(ctx, out)
+		return writeMetrics(ctx, p.discovery.metricsURL, out)
+	})
+}
+
+// writeMetrics writes what the sidecar answers to the agent.
+func writeMetrics(ctx context.Context, url string, out io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -96,7 +92,7 @@ func insideMetrics(s Sidecar, out io.Writer) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", p.discovery.metricsURL, response.Status)
+		return fmt.Errorf("%s: %s", url, response.Status)
 	}
 	_, err = io.Copy(out, response.Body)
 	return err

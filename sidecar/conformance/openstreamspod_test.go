@@ -29,18 +29,7 @@ const envChanges = "ANYMESH_CONFORMANCE_CHANGES"
 // objects. It writes the changes that make it drain listeners or filter chains, which ends the open connections there,
 // and their number.
 func insideChanges(s Sidecar, out io.Writer) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	dir, remove, err := caseDir()
-	if err != nil {
-		return err
-	}
-	defer remove()
-	p, err := enterCase(ctx, s, dir)
-	if err != nil {
-		return err
-	}
-	return p.writeDraining(ctx, s.Name, out)
+	return inCase(s, func(ctx context.Context, p *casePod) error { return p.writeDraining(ctx, s.Name, out) })
 }
 
 // writeDraining writes the changes that drain connections of the pod.
