@@ -41,14 +41,16 @@ if [ "$what" != unit ]; then
   # Tests with clusters wait most of the time. Three processes run side by side, each with a shared cluster. The second
   # has the tests of the sandbox, then those that start more clusters, and some of the longest others. The third has
   # l7mp, and the longest others.
-  second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|DNS|ColorsWithEachDriver|HostileObjects)$'
+  second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|DNS|ColorsWithEachDriver)$'
   third='^Test(L7mp.*|NativeSidecar|Gateway|Migration|UninstallLeavesObjectsAndTraffic)$'
-  start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second|$third"
+  attacks='^TestHostile'
+  start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second|$third|$attacks"
   start "end to end, third cluster" go test -count=1 -timeout 30m ./test/e2e -run "$third"
   run "sandbox" env SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -count=1 -timeout 15m ./...
   run "end to end, second cluster" go test -count=1 -timeout 30m ./test/e2e -run "$second"
   finish "end to end, third cluster"
   finish "end to end"
+  [ "$what" != long ] || run "end to end, attacks" go test -count=1 -timeout 30m ./test/e2e -run "$attacks"
 fi
 printf '\ntest runs, in %d:%02d minutes\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf '  %s\n' "${results[@]}"

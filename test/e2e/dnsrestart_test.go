@@ -28,13 +28,13 @@ var lookedUp = []string{"hidden.apps.pvt.aws.local", "kubernetes.default.svc.clu
 func TestDNS(t *testing.T) {
 	apply(t, lookupManifests)
 	waitReady(t, "lookups", "deployment/client")
-	pods, err := lab.kube.CoreV1().Pods("lookups").List(t.Context(), metav1.ListOptions{LabelSelector: "app=client"})
-	if err != nil || len(pods.Items) != 2 {
-		t.Fatalf("%d pods, error %v", len(pods.Items), err)
+	pods := podsOf(t, "lookups", "app=client")
+	if len(pods) != 2 {
+		t.Fatalf("%d pods, want 2", len(pods))
 	}
-	t.Run("answers of CoreDNS", func(t *testing.T) { testAnswersOfCoreDNS(t, pods.Items[0].Name) })
-	t.Run("restarts", func(t *testing.T) { testRestarts(t, pods.Items[0], pods.Items[1]) })
-	t.Run("termination", func(t *testing.T) { testTermination(t, pods.Items[0].Name) })
+	t.Run("answers of CoreDNS", func(t *testing.T) { testAnswersOfCoreDNS(t, pods[0].Name) })
+	t.Run("restarts", func(t *testing.T) { testRestarts(t, pods[0], pods[1]) })
+	t.Run("termination", func(t *testing.T) { testTermination(t, pods[0].Name) })
 }
 
 // testRestarts looks up names while agents, the control plane and CoreDNS restart. No question may fail, with the

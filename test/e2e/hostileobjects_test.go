@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,16 +18,12 @@ const manyRoutes, manyBackends = 8000, 19000
 const hostileLabel = "test"
 
 // manyBroken is the number of broken objects. Their conditions are written at a limited rate.
-func manyBroken() int {
-	if os.Getenv("ANYMESH_TEST_LONG") != "" {
-		return 2000
-	}
-	return 400
-}
+const manyBroken = 2000
 
 // TestHostileObjects creates objects as large as they can be, and very many broken ones, and deletes and restores a
 // CRD. Each object gets its condition, no request fails, and the control plane is not restarted.
 func TestHostileObjects(t *testing.T) {
+	onlyLong(t)
 	control := podOf(t, "anymesh-system", "app.kubernetes.io/name=anymesh")
 	steadyCalls{"colors", "front", []string{colorURL}, []string{"red", "blue"}}.during(t, func() {
 		t.Cleanup(func() { deleteHostile(t) })
@@ -120,7 +115,7 @@ func createBroken(t *testing.T) {
 	services := appMesh(t, "virtualservices", "colors")
 	var group errgroup.Group
 	group.SetLimit(16)
-	for i := range manyBroken() {
+	for i := range manyBroken {
 		group.Go(func() error {
 			_, err := services.Create(t.Context(), hostileObject("VirtualService", fmt.Sprint("broken-", i), map[string]any{
 				"awsName":  fmt.Sprintf("broken-%d.colors.svc.cluster.local", i),
@@ -132,7 +127,7 @@ func createBroken(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	last := fmt.Sprint("broken-", manyBroken()-1)
+	last := fmt.Sprint("broken-", manyBroken-1)
 	eventually(t, time.Minute, last+" has a condition", func() error {
 		return hasCondition(t, "virtualservices", "colors", last, "False", "ReferenceNotFound")
 	})

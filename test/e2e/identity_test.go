@@ -191,13 +191,9 @@ func TestDeletedAuthorityIsWrittenAgain(t *testing.T) {
 // TestIdentityComesFromTheCertificate checks that requests with the node ID of another pod, or without a certificate,
 // get no resources.
 func TestIdentityComesFromTheCertificate(t *testing.T) {
-	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "app=front"})
-	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("pods of front: %d, %v", len(pods.Items), err)
-	}
-	front := &pods.Items[0]
+	front := podOf(t, "colors", "app=front")
 	signing, xds := forward(t, 15010), forward(t, 15128)
-	certificate, code := sign(t, signing, token(t, front, "anymesh"))
+	certificate, code := sign(t, signing, token(t, &front, "anymesh"))
 	if code != http.StatusOK {
 		t.Fatalf("signing: status %d", code)
 	}
@@ -215,7 +211,7 @@ func TestIdentityComesFromTheCertificate(t *testing.T) {
 	}
 
 	for name, bearer := range map[string]string{
-		"a token for the API server": token(t, front, "https://kubernetes.default.svc"),
+		"a token for the API server": token(t, &front, "https://kubernetes.default.svc"),
 		"foreign token":              "eyJhbGciOiJub25lIn0.e30.",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,15 +225,12 @@ func TestIdentityComesFromTheCertificate(t *testing.T) {
 // TestSameServiceAccountDifferentWorkload checks that a pod gets only the configuration of its own workload, even if
 // another workload uses the same service account.
 func TestSameServiceAccountDifferentWorkload(t *testing.T) {
-	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "app=tally"})
-	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("pods of tally: %d, %v", len(pods.Items), err)
-	}
-	certificate, code := sign(t, forward(t, 15010), token(t, &pods.Items[0], "anymesh"))
+	tally := podOf(t, "colors", "app=tally")
+	certificate, code := sign(t, forward(t, 15010), token(t, &tally, "anymesh"))
 	if code != http.StatusOK {
 		t.Fatalf("signing: status %d", code)
 	}
-	_, err = discover(t, forward(t, 15128), []tls.Certificate{certificate}, "mesh/colors/virtualNode/front_colors")
+	_, err := discover(t, forward(t, 15128), []tls.Certificate{certificate}, "mesh/colors/virtualNode/front_colors")
 	if grpcstatus.Code(err) != codes.PermissionDenied {
 		t.Errorf("tally with the node ID of front, which has the same service account: %v; want PermissionDenied", err)
 	}

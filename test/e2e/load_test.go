@@ -136,15 +136,7 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 		}
 		for range 4 {
 			for _, version := range []string{"red", "blue"} {
-				pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(),
-					metav1.ListOptions{LabelSelector: "version=" + version})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, pod := range pods.Items {
-					if pod.DeletionTimestamp != nil {
-						continue
-					}
+				for _, pod := range podsOf(t, "colors", "version="+version) {
 					if err := lab.kube.CoreV1().Pods("colors").Delete(t.Context(), pod.Name,
 						metav1.DeleteOptions{}); err != nil {
 						t.Fatal(err)

@@ -155,11 +155,11 @@ func command(ctx context.Context, input, program string, args ...string) (string
 }
 
 // onlyLong skips a test unless "make test-long" runs it. It is for variants of behavior that "make test" already
-// covers.
+// covers, and for attacks, which take the processors from the tests beside them.
 func onlyLong(t *testing.T) {
 	t.Helper()
 	if os.Getenv("ANYMESH_TEST_LONG") == "" {
-		t.Skip("variant: run with make test-long")
+		t.Skip("run with make test-long")
 	}
 }
 

@@ -31,12 +31,8 @@ func startAttack(t *testing.T, sidecar, control corev1.Pod, flags ...string) *at
 	if err != nil {
 		t.Fatal(err)
 	}
-	attackers, err := lab.kube.CoreV1().Pods("outside").List(t.Context(), metav1.ListOptions{LabelSelector: "app=attacker"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var from []string
-	for _, p := range attackers.Items {
+	for _, p := range podsOf(t, "outside", "app=attacker") {
 		from = append(from, p.Status.PodIP)
 	}
 	args := append([]string{script, strings.Join(from, ","), filepath.Join(lab.bin, "attacker"), "--control", addresses(control),

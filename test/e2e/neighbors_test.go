@@ -64,6 +64,7 @@ const memoryOfAttack = 128 << 20
 // IPv6, also with certificates that were stolen from sidecars. Meanwhile, no request fails, no probe fails, pods are
 // created, a new pod gets its certificate and configuration, and the log stays short.
 func TestHostileNeighbors(t *testing.T) {
+	onlyLong(t)
 	apply(t, attackedPod+"---"+attackingPods)
 	run(t, "-n", "outside", "wait", "--for=condition=Ready", "pod", "-l", "app=attacker", "--timeout=180s")
 	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/attacked", "--timeout=180s")
@@ -105,16 +106,6 @@ func TestHostileNeighbors(t *testing.T) {
 	for _, p := range []corev1.Pod{attacked, control} {
 		unharmed(t, p)
 	}
-}
-
-// podOf returns the first pod with a label.
-func podOf(t *testing.T, namespace, label string) corev1.Pod {
-	t.Helper()
-	pods, err := lab.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: label})
-	if err != nil || len(pods.Items) == 0 {
-		t.Fatalf("namespace %s has no pod %s: %v", namespace, label, err)
-	}
-	return pods.Items[0]
 }
 
 // processAt returns the process ID of a program in the pod with an address.

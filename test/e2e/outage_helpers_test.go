@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // onNode runs a command in the network and process namespace of the cluster node. It does not use the API server.
@@ -49,14 +47,9 @@ func metric(text, name, label string) (sum float64) {
 // controlPlaneAddresses returns the addresses of the running control planes.
 func controlPlaneAddresses(t *testing.T) []string {
 	t.Helper()
-	pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
-		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out []string
-	for _, p := range pods.Items {
-		if p.DeletionTimestamp == nil && p.Status.PodIP != "" {
+	for _, p := range podsOf(t, "anymesh-system", "app.kubernetes.io/name=anymesh") {
+		if p.Status.PodIP != "" {
 			out = append(out, hostPort(p.Status.PodIP, 9090))
 		}
 	}
@@ -140,7 +133,7 @@ func sumWithoutScopes(t *testing.T, planes []string, name string) (sum float64) 
 func sidecars(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pod := range colorsPods(t) {
+	for _, pod := range podsOf(t, "colors", "") {
 		out[pod.Name] = hostPort(pod.Status.PodIP, 9901)
 	}
 	return out

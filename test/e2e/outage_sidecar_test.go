@@ -7,19 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // testSidecarKilled checks that the agent of a client starts its killed Envoy again in the same container, and that all
 // calls succeed from then on.
 func testSidecarKilled(t *testing.T) {
-	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "app=second"})
-	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("%d pods, error %v", len(pods.Items), err)
-	}
-	pod := pods.Items[0].Name
-	for _, c := range pods.Items[0].Status.InitContainerStatuses {
+	second := podOf(t, "colors", "app=second")
+	pod := second.Name
+	for _, c := range second.Status.InitContainerStatuses {
 		if c.Name == "envoy" { // the agent starts no Envoy again that ran for less than 10 s
 			eventually(t, 15*time.Second, "Envoy has run for a while", func() error {
 				if ran := time.Since(c.State.Running.StartedAt.Time); ran < 12*time.Second {

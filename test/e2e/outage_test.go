@@ -63,7 +63,7 @@ func TestOutages(t *testing.T) {
 	waitReady(t, "colors", "deployment/pool")
 	waitReady(t, "colors", "deployment/second")
 	waitReady(t, "anymesh-system", "deployment/anymesh")
-	waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
+	waitAllConnected(t, controlPlaneAddresses(t), len(podsOf(t, "colors", "")))
 	t.Run("control plane killed", testControlPlaneKilled)
 	t.Run("API server unavailable", testAPIServerOutage)
 	t.Run("sidecar killed", testSidecarKilled)
@@ -139,7 +139,7 @@ func outageDuration() time.Duration {
 }
 
 func testControlPlaneKilled(t *testing.T) {
-	at, n := sidecars(t), len(colorsPods(t))
+	at, n := sidecars(t), len(podsOf(t, "colors", ""))
 	service, err := lab.kube.CoreV1().Services("anymesh-system").Get(t.Context(), "anymesh", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func testControlPlaneUpgraded(t *testing.T) {
 			}
 			return nil
 		})
-		waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
+		waitAllConnected(t, controlPlaneAddresses(t), len(podsOf(t, "colors", "")))
 	})
 	if edits < 2 {
 		t.Errorf("only %d edits during the upgrade", edits)
@@ -253,7 +253,7 @@ func testSidecarDisconnected(t *testing.T) {
 		})
 		heal()
 		waitForVersion(t, "front", "blue", lateUpdateTimeout)
-		waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
+		waitAllConnected(t, controlPlaneAddresses(t), len(podsOf(t, "colors", "")))
 	})
 }
 

@@ -18,11 +18,7 @@ const openAdmin = `{"admin": {"address": {"socket_address": {"address": "0.0.0.0
 // kubelet restart its sidecar: Envoy starts with the configuration of its first start.
 func testRestartAfterChanges(t *testing.T) {
 	pods := lab.kube.CoreV1().Pods("traces")
-	list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=back"})
-	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("%d pods of back, %v", len(list.Items), err)
-	}
-	pod := list.Items[0]
+	pod := podOf(t, "traces", "app=back")
 	run(t, "-n", "traces", "annotate", "--overwrite", "pod", pod.Name, "anymesh.dev/file.envoy.json="+openAdmin)
 	run(t, "-n", "traces", "patch", "configmap", "tracing", "--type=merge", "-p",
 		fmt.Sprintf(`{"data": {"tracing.yaml": %q}}`, openAdmin))
@@ -59,12 +55,9 @@ func testRestartAfterChanges(t *testing.T) {
 // packet rules. Other changes of the pod are admitted.
 func testImagesStay(t *testing.T) {
 	pods := lab.kube.CoreV1().Pods("traces")
-	list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=front"})
-	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("%d pods of front, %v", len(list.Items), err)
-	}
-	name := list.Items[0].Name
-	for i, c := range list.Items[0].Spec.InitContainers {
+	front := podOf(t, "traces", "app=front")
+	name := front.Name
+	for i, c := range front.Spec.InitContainers {
 		for _, patch := range []string{
 			fmt.Sprintf(`[{"op": "replace", "path": "/spec/initContainers/%d/image", "value": "attacker"}]`, i),
 			fmt.Sprintf(`[{"op": "remove", "path": "/metadata/labels"}, {"op": "replace", "path": "/spec/initContainers/%d/image", "value": "attacker"}]`, i),

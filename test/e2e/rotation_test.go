@@ -105,7 +105,7 @@ var serialOf = regexp.MustCompile(`certificate written .*serial=([0-9a-f]+)`)
 func serials(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
-	for _, pod := range colorsPods(t) {
+	for _, pod := range podsOf(t, "colors", "") {
 		log := run(t, "-n", "colors", "logs", pod.Name, "-c", "envoy")
 		out[pod.Name] = map[string]bool{}
 		for _, found := range serialOf.FindAllStringSubmatch(log, -1) {
@@ -113,15 +113,6 @@ func serials(t *testing.T) map[string]map[string]bool {
 		}
 	}
 	return out
-}
-
-func colorsPods(t *testing.T) []corev1.Pod {
-	t.Helper()
-	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods.Items
 }
 
 // awaitRenewals waits until each pod has received at least this many new certificates.
@@ -160,12 +151,11 @@ func startPod(t *testing.T, name string) *corev1.Pod {
 // metricsTexts returns the metrics of each control plane.
 func metricsTexts(t *testing.T) (texts []string) {
 	t.Helper()
-	planes, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
-		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
-	if err != nil || len(planes.Items) == 0 {
-		t.Fatalf("control planes: %v", err)
+	planes := podsOf(t, "anymesh-system", "app.kubernetes.io/name=anymesh")
+	if len(planes) == 0 {
+		t.Fatal("no control plane")
 	}
-	for _, plane := range planes.Items {
+	for _, plane := range planes {
 		text, err := lab.kube.CoreV1().RESTClient().Get().Namespace("anymesh-system").Resource("pods").Name(plane.Name +
 			":9090").SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
 		if err != nil {
@@ -234,7 +224,7 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 					"certificate_expired") - reconnected; int(n) < len(before) {
 					return fmt.Errorf("%v streams have ended", n)
 				}
-				if n, want := total(t, "anymesh_xds_streams", ""), streamsPerPod*len(colorsPods(t)); int(n) != want {
+				if n, want := total(t, "anymesh_xds_streams", ""), streamsPerPod*len(podsOf(t, "colors", "")); int(n) != want {
 					return fmt.Errorf("%v sidecars are connected, want %d", n, want)
 				}
 				return nil

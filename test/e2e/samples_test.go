@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -139,12 +138,11 @@ func testDesignNames(t *testing.T, all []string) {
 
 // testDesignPods checks that each of the five pods has a sidecar for the VirtualNode that selects it.
 func testDesignPods(t *testing.T) {
-	pods, err := lab.kube.CoreV1().Pods("my-app-ns").List(t.Context(),
-		metav1.ListOptions{LabelSelector: "app=my-app-node"})
-	if err != nil || len(pods.Items) != 5 {
-		t.Fatalf("%d pods: %v", len(pods.Items), err)
+	pods := podsOf(t, "my-app-ns", "app=my-app-node")
+	if len(pods) != 5 {
+		t.Fatalf("%d pods, want 5", len(pods))
 	}
-	for _, pod := range pods.Items {
+	for _, pod := range pods {
 		var nodes []string
 		for _, c := range pod.Spec.InitContainers {
 			for _, e := range c.Env {

@@ -54,7 +54,7 @@ func checkNoKeysDisclosed(t *testing.T, keys []string) {
 		"logs of the control planes": run(t, "-n", "anymesh-system", "logs", "-l", "app.kubernetes.io/name=anymesh",
 			"--tail=-1"),
 	}
-	for _, pod := range colorsPods(t) {
+	for _, pod := range podsOf(t, "colors", "") {
 		outputs["logs of "+pod.Name] = run(t, "-n", "colors", "logs", pod.Name, "--all-containers", "--tail=-1")
 	}
 	debug := forward(t, 9091)

@@ -107,7 +107,7 @@ func setUpOSM(t *testing.T) {
 		waitReady(t, "books", "deployment/"+name)
 	}
 	waitReady(t, "outside", "deployment/client")
-	for _, pod := range podsOf(t, "books") {
+	for _, pod := range podsOf(t, "books", "") {
 		if last := pod.Spec.Containers[len(pod.Spec.Containers)-1]; last.Name != "envoy" {
 			t.Fatalf("pod %s has no sidecar of OSM", pod.Name)
 		}
@@ -139,19 +139,10 @@ func configureOSM(t *testing.T, account string, port int, listeners string) {
 	}
 }
 
-func podsOf(t *testing.T, namespace string) []corev1.Pod {
-	t.Helper()
-	pods, err := lab.kube.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pods.Items
-}
-
 // podRange returns a range that has the addresses of the pods.
 func podRange(t *testing.T) netip.Prefix {
 	t.Helper()
-	a, err := netip.ParseAddr(podsOf(t, "books")[0].Status.PodIP)
+	a, err := netip.ParseAddr(podsOf(t, "books", "")[0].Status.PodIP)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +157,7 @@ func podRange(t *testing.T) netip.Prefix {
 func wantSidecars(t *testing.T) {
 	t.Helper()
 	eventually(t, 20*time.Second, "each pod has a sidecar of Anymesh", func() error {
-		for _, pod := range podsOf(t, "books") {
+		for _, pod := range podsOf(t, "books", "") {
 			if pod.DeletionTimestamp == nil && pod.Labels["anymesh.dev/proxy-uuid"] == "" {
 				return fmt.Errorf("pod %s has none", pod.Name)
 			}
