@@ -8,11 +8,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Times of connections of sidecars, in milliseconds.
-const (
-	applicationConnectTimeout = 250
-	connectTimeout            = 1000
-)
+// connectTimeout limits an attempt to connect, in milliseconds.
+const connectTimeout = 1000
 
 // inbound renders the listeners for captured inbound connections, with the application as their cluster.
 func (r *renderer) inbound(l model.Listener) {
@@ -34,7 +31,7 @@ func (r *renderer) inbound(l model.Listener) {
 	listener.Spec.TLS = tls
 	listener.Options.ConnectionRate = rate(l.ConnectionRate)
 	to := &config.Route{
-		Destination: config.ClusterRef{Name: name}, Retry: retry(model.Retry{}, applicationConnectTimeout),
+		Destination: config.ClusterRef{Name: name}, Retry: retry(model.Retry{}, connectTimeout),
 		Timeouts: explicitTimeouts(model.Action{Timeouts: l.Timeouts}),
 	}
 	limits := breaker(l.CircuitBreaker)

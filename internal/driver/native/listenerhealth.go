@@ -31,7 +31,7 @@ func (r *renderer) checkListener(l model.Listener) {
 		},
 		Endpoints:   []config.Endpoint{{Spec: config.EndpointSpec{Address: loopback(r.view.Mesh)}}},
 		HealthCheck: healthCheck(&check.HealthCheck),
-		Limits:      config.Limits{ConnectTimeout: applicationConnectTimeout},
+		Limits:      config.Limits{ConnectTimeout: connectTimeout},
 	}
 	if of.Spec.TLS != nil && of.Spec.HTTP2 {
 		of.Spec.TLS.ALPN = []string{"h2"} // a check over HTTP/2 does not fall back to HTTP/1.1

@@ -1,9 +1,7 @@
 package httpforward
 
 import (
-	"context"
 	"errors"
-	"os"
 	"strings"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
@@ -35,7 +33,7 @@ func statusOf(err error) int {
 		return 400
 	case errors.Is(err, cluster.ErrNoEndpoint):
 		return 503
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errAttempt):
+	case errors.Is(err, errAttempt):
 		return 504
 	case errors.As(err, &invalid):
 		return 502
