@@ -35,7 +35,7 @@ run "units and cases" env CGO_ENABLED=1 go test -race $units
 [ "$what" != long ] ||
   run "proxy, minutes of load" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/proxy -run '^TestLong'
 [ "$what" != long ] ||
-  run "drivers without a feature" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./sidecar/conformance -run '^TestBroken'
+  run "drivers without a feature" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/observe -run '^TestBroken'
 if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
   # Tests with clusters wait most of the time. Three processes run side by side, each with a shared cluster. The second

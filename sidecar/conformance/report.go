@@ -7,6 +7,7 @@ import (
 	"sync"
 	"text/tabwriter"
 
+	"anymesh.dev/anymesh/internal/observe"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -20,10 +21,10 @@ type featureReport struct {
 	failed map[model.Feature][]string
 }
 
-func newFeatureReport(driver sidecar.Renderer, all []workloadOfCase) *featureReport {
+func newFeatureReport(driver sidecar.Renderer, all []observe.Workload) *featureReport {
 	r := &featureReport{driver.Supports(), map[model.Feature]int{}, sync.Mutex{}, map[model.Feature][]string{}}
 	for _, w := range all {
-		for _, n := range w.view.Needs() {
+		for _, n := range w.View.Needs() {
 			r.workloads[n.Feature]++
 		}
 	}
@@ -31,10 +32,10 @@ func newFeatureReport(driver sidecar.Renderer, all []workloadOfCase) *featureRep
 }
 
 // add adds the result of a workload.
-func (r *featureReport) add(w workloadOfCase, passed bool) {
+func (r *featureReport) add(w observe.Workload, passed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, n := range w.view.Needs() {
+	for _, n := range w.View.Needs() {
 		if !passed {
 			r.failed[n.Feature] = append(r.failed[n.Feature], w.String())
 		}

@@ -2,11 +2,11 @@ package conformance
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 
+	"anymesh.dev/anymesh/internal/observe"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -30,27 +30,24 @@ func (d declaring) Supports() map[model.Feature]bool {
 // the requirements of Run.
 func RunUndeclared(t *testing.T, s Sidecar) (could []model.Feature) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("creating namespaces requires root")
-	}
 	with := func(features ...model.Feature) Sidecar {
 		more := s
 		more.Driver = declaring{s.Driver, features}
 		return more
 	}
-	all := with(model.AllFeatures()...).pods(t)
+	all := workloads(t, with(model.AllFeatures()...))
 	var mu sync.Mutex
 	t.Run("features", func(t *testing.T) { // returns when all of them are done
 		for _, f := range model.AllFeatures() {
-			runs := slices.DeleteFunc(slices.Clone(all), func(w workloadOfCase) bool { return !with(f).Runs(w.view) })
-			showing := showing(runs, f)
+			runs := slices.DeleteFunc(slices.Clone(all), func(w observe.Workload) bool { return !with(f).Runs(w.View) })
+			showing := observe.Showing(runs, f)
 			if s.Driver.Supports()[f] || len(showing) == 0 {
 				continue
 			}
 			t.Run(string(f), func(t *testing.T) {
 				t.Parallel()
 				for _, w := range showing {
-					wrong, err := observe(t.Context(), w.Case, w.name, s.Name)
+					wrong, err := w.Observe(t.Context(), s.Name)
 					if err != nil || len(wrong) > 0 {
 						t.Logf("%s: %q %v", w, wrong, err)
 						return

@@ -1,5 +1,5 @@
 // Package cases reads the cases of its folder: txtar files with the objects of a mesh and what follows from them. There
-// is a folder for each dialect. Package conformance documents the sections.
+// is a folder for each dialect. Package observe documents the sections.
 //
 // In: a file. Out: its objects, decoded strictly, and its sections.
 package cases

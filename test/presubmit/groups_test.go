@@ -14,7 +14,7 @@ var groups = []string{
 	"internal/connlimit", "internal/serverlimit", "internal/build", "internal/h2frame", "internal/xdsclient", "docs/findings", "internal/identity",
 	"internal/fleet", "internal/aggregate", "internal/proxy",
 	"internal/incremental", "internal/store", "internal/gateway", "internal/dialect", "internal/driver", "internal/engine",
-	"internal/delivery", "internal/objects", "internal/pod", "internal/trait",
+	"internal/delivery", "internal/objects", "internal/pod", "internal/trait", "test/cases", "test/sds", "internal/observe",
 	"internal/controlplane", "internal/cli", "program", "cmd",
 }
 

@@ -106,6 +106,11 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/ratelimit"}},
 	{"internal/objects/conversion", []string{"internal/dialect"}},
 	{"internal/pod/inject", []string{"internal/connlimit", "model", "sidecar", "internal/dialect", "internal/objects/patch"}},
+	{"test/cases", []string{"api/...", "internal/dialect", "internal/dialect/..."}}, {"test/sds", nil},
+	{"internal/observe", []string{
+		"test/cases", "test/sds", "model", "model/requests", "sidecar", "internal/dialect", "internal/dialect/builtin", "internal/engine",
+		"internal/delivery/xds", "internal/pod/capture", "internal/pod/relay",
+	}},
 	{"internal/controlplane", []string{
 		"internal/build", "internal/connlimit", "internal/serverlimit", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
@@ -160,7 +165,7 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
 		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/compare", "internal/cli/describe", "internal/cli/graph",
-		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/cli/requestrates", "internal/trait",
+		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/cli/requestrates", "internal/trait", "internal/observe",
 	}},
 	{"program", []string{"internal/cli", "internal/dialect/builtin"}},
 	{"cmd/anymesh", []string{"program"}},
