@@ -19,6 +19,7 @@ import (
 func compareCommand() *cobra.Command {
 	var s source
 	var with, drivers, ignore []string
+	var real realSidecars
 	var output *format
 	c := &cobra.Command{
 		Use:   "compare -f FOLDER {--with FOLDER2 | --driver A --driver B}",
@@ -28,11 +29,14 @@ func compareCommand() *cobra.Command {
 			"The requests are derived from the conditions of both configurations: each host, path, method, header, client and certificate that\n" +
 			"a route or a policy is about, and those that none is about. An application is the same in both if its Deployment, StatefulSet,\n" +
 			"DaemonSet, Job or Pod has the same kind, namespace and name; so both sets contain these.\n\n" +
-			"--driver compares what the drivers support. Aspects for --ignore are " + listAspects() + ".\n\n" +
+			"--driver compares what the drivers support. With --run, each request is sent through the real sidecars of both drivers, in network\n" +
+			"namespaces of this machine, and the answers are compared with what the configuration decides; that needs Linux, root and the\n" +
+			"programs of the sidecars on the path. Aspects for --ignore are " + listAspects() + ".\n\n" +
 			"Exit codes: 0 if there is no difference, 1 if there is one, 2 for wrong usage, or if there is nothing to compare.",
 		Example: "  anymesh compare -f old/ --with new/\n" +
 			"  helm template CHART | anymesh compare -f deployed/ --with - -o json\n" +
 			"  anymesh compare -f manifests/ --driver A --driver B\n" +
+			"  sudo anymesh compare -f manifests/ --driver A --driver B --run\n" +
 			"  anymesh compare -f old/ --with new/ --ignore tls,timeouts",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -43,6 +47,16 @@ func compareCommand() *cobra.Command {
 			if len(s.files) == 0 || (len(with) > 0) == (len(drivers) > 0) || len(with) == 0 && len(drivers) != 2 {
 				return exitError{2, errors.New("name two sets of manifests (-f and --with), or one set (-f) and two drivers (--driver, twice)")}
 			}
+			if err := real.check(drivers); err != nil {
+				return exitError{2, err}
+			}
+			if real.pod != "" {
+				return real.inside(c, &s)
+			}
+			input, err := real.input(c, s.files)
+			if err != nil {
+				return err
+			}
 			a, b, notes, err := s.sides(c, with, drivers)
 			if err != nil {
 				return err
@@ -51,6 +65,11 @@ func compareCommand() *cobra.Command {
 			if report.Parties == 0 {
 				return exitError{2, errors.New("there is nothing to compare: neither side has an application or a gateway in a mesh; " +
 					"anymesh lint says what is wrong with manifests")}
+			}
+			if real.run {
+				if report.Observed, err = real.observe(c, &s, input, a, b); err != nil {
+					return err
+				}
 			}
 			text := func(w io.Writer, style terminal.Style) error { return report.Text(w, style) }
 			if err := show(c, output, report, notes, text); err != nil {
@@ -65,6 +84,11 @@ func compareCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil, "file or folder with manifests, or - for standard input; may be repeated")
 	c.Flags().StringArrayVar(&with, "with", nil, "file or folder with the other manifests; may be repeated")
 	c.Flags().StringArrayVar(&drivers, "driver", nil, "sidecar driver of all workloads; twice, for the drivers to compare")
+	c.Flags().BoolVar(&real.run, "run", false, "with --driver, send the requests through the real sidecars, too")
+	c.Flags().StringVar(&real.pod, "pod", "", "")
+	c.Flags().StringVar(&real.workload, "workload", "", "")
+	_ = c.Flags().MarkHidden("pod") // they exist
+	_ = c.Flags().MarkHidden("workload")
 	c.Flags().StringSliceVar(&ignore, "ignore", nil, "aspects that are not compared, separated by commas")
 	c.Flags().StringVarP(&s.namespace, "namespace", "n", "default", "namespace of objects without metadata.namespace")
 	addDNS(c, &s.dns, "", "; Unresolved if empty")

@@ -21,8 +21,8 @@ const envDerived = "ANYMESH_CONFORMANCE_DERIVED"
 const usualDerived = 40
 
 // derivedLines returns requests that the view tells apart (package requests) and that a client in the pod or in the
-// external network can send, evenly chosen. So the sidecar is compared with the interpreter also where the file has no
-// request. lines are those of the file.
+// external network can send. So the sidecar is compared with the interpreter also where the file has no request. lines
+// are those of the file.
 func derivedLines(view *model.View, workload string, lines []Line) []Line {
 	logged := func(l Line) bool { _, is := l.Want[logEntry]; return is || l.HealthCheck }
 	if slices.ContainsFunc(lines, logged) || slices.ContainsFunc(view.Needs(), aboutMetadata) {
@@ -44,9 +44,8 @@ func derivedLines(view *model.View, workload string, lines []Line) []Line {
 			out = append(out, l)
 		}
 	}
-	out = chosen(out)
 	for i := range out {
-		out[i].Derived, out[i].Number = true, 100_000+i
+		out[i].Derived, out[i].Once, out[i].Number = true, true, 100_000+i
 		for _, l := range lines { // endpoints that fail their checks fail them for all requests
 			out[i].Request.State.Unhealthy = append(out[i].Request.State.Unhealthy, l.Request.State.Unhealthy...)
 		}
@@ -54,7 +53,7 @@ func derivedLines(view *model.View, workload string, lines []Line) []Line {
 	return out
 }
 
-// chosen returns every n-th line, so that not more than the limit remain.
+// chosen returns every n-th of the derived lines of a case, so that not more than the limit remain.
 func chosen(all []Line) []Line {
 	limit := usualDerived
 	if text := os.Getenv(envDerived); text == "all" {
@@ -151,12 +150,17 @@ func (l Line) String() string {
 	if !l.Derived {
 		return fmt.Sprintf("%s:%d", cases.RequestsSection, l.Number)
 	}
+	return "derived, " + l.request()
+}
+
+// request describes the request.
+func (l Line) request() string {
 	direction := "from"
 	if l.Into {
 		direction = "into"
 	}
 	r := l.Request
-	text := fmt.Sprintf("derived, %s %s: %s %s %s:%d%s", direction, l.Workload, r.Protocol, r.Method, r.Host, r.Port, r.Path)
+	text := fmt.Sprintf("%s %s: %s %s %s:%d%s", direction, l.Workload, r.Protocol, r.Method, r.Host, r.Port, r.Path)
 	for _, h := range r.Headers {
 		text += " " + h.Name + ":" + h.Value
 	}

@@ -21,12 +21,12 @@ func TestEnvoy(t *testing.T) {
 	}
 }
 
-func TestNative(t *testing.T) { conformance.Run(t, observe.SidecarOf(t, native.Name)) }
+func TestNative(t *testing.T) { conformance.Run(t, observe.BuiltIn(t, native.Name)) }
 
 // TestPipy needs the program of pipy, which no package registry has: in the variable PIPY, or on the path.
-func TestPipy(t *testing.T) { conformance.Run(t, observe.SidecarOf(t, pipy.Name)) }
+func TestPipy(t *testing.T) { conformance.Run(t, observe.BuiltIn(t, pipy.Name)) }
 
-func TestProxyless(t *testing.T) { conformance.Run(t, observe.SidecarOf(t, grpc.Name)) }
+func TestProxyless(t *testing.T) { conformance.Run(t, observe.BuiltIn(t, grpc.Name)) }
 
 // alike are features without which requests of the cases end alike: a proxy closes a connection whose endpoint refuses
 // it, whether or not it knew before.
@@ -40,7 +40,7 @@ func TestBrokenDrivers(t *testing.T) {
 	}
 	for _, name := range []string{envoy.Name, native.Name, grpc.Name, pipy.Name} {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range conformance.RunBroken(t, observe.SidecarOf(t, name), alike[name]...) {
+			for _, f := range conformance.RunBroken(t, observe.BuiltIn(t, name), alike[name]...) {
 				if !observe.Shown(name, f) {
 					t.Errorf("no request shows %s", f)
 				}
@@ -56,7 +56,7 @@ func TestUndeclaredFeatures(t *testing.T) {
 	}
 	for _, name := range []string{envoy.Name, native.Name, grpc.Name, pipy.Name} {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range conformance.RunUndeclared(t, observe.SidecarOf(t, name)) {
+			for _, f := range conformance.RunUndeclared(t, observe.BuiltIn(t, name)) {
 				t.Errorf("driver %s could declare %s", name, f)
 			}
 		})

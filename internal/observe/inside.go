@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -37,10 +36,20 @@ func observe(ctx context.Context, c *Case, workload, sidecar string, env ...stri
 
 // runInside starts the current program again in new namespaces, and returns the lines that it writes.
 func runInside(ctx context.Context, env ...string) ([]string, error) {
-	runtime.LockOSThread() // the namespaces end with the thread that created them
-	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Env = append(os.Environ(), env...)
+	out, err := output(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), nil
+}
+
+// output runs a command in new network, mount and process namespaces, and returns what it writes. The error has what it
+// writes to standard error.
+func output(cmd *exec.Cmd) (string, error) {
+	runtime.LockOSThread() // the namespaces end with the thread that created them
+	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
@@ -49,13 +58,9 @@ func runInside(ctx context.Context, env ...string) ([]string, error) {
 	cmd.Stderr = &errorOutput
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, errorOutput.String())
+		return "", fmt.Errorf("%w\n%s", err, errorOutput.String())
 	}
-	var lines []string
-	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
-		lines = append(lines, s.Text())
-	}
-	return lines, nil
+	return string(out), nil
 }
 
 // RunPod runs a pod for one of the sidecars in this process and exits, if it was started as a pod.

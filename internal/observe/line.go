@@ -35,8 +35,10 @@ type Line struct {
 	Responses []Response
 	// Except is the name of an Envoy binary that is known to behave differently; empty for none.
 	Except string
-	// Derived is true for a request that no file has: see derivedLines. It is sent once.
+	// Derived is true for a request that no file has: see derivedLines.
 	Derived bool
+	// Once is true for a request that is sent once, whatever the weights of its destinations are.
+	Once bool
 	// Library is true for a call of an application whose gRPC library is its proxy.
 	Library bool
 	// Want is the expectation after "=>".

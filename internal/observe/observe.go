@@ -74,7 +74,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 		at[seen.At]++
 	}
 	switch {
-	case l.Derived:
+	case l.Once:
 		return nil
 	case !l.unreachable(d) && len(at) < p.addressCount(d):
 		return []string{fmt.Sprintf("%d requests reach %v, want all %d addresses", times, at, p.addressCount(d))}
@@ -87,7 +87,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 // requestCount returns the number of requests to send: enough to reach each destination, if there are several.
 func (p *pod) requestCount(l Line, d model.Decision) int {
 	switch {
-	case l.unreachable(d), l.Derived:
+	case l.unreachable(d), l.Once:
 		return 1
 	case p.addressCount(d) > 1:
 		return 20

@@ -48,6 +48,18 @@ type Sidecar struct {
 	HealthValue func(line string, port uint16) (what, value string)
 }
 
+// SidecarOf returns the sidecar of a driver with the program that its pods run. find returns the path of a program; its
+// errors are returned.
+func SidecarOf(name string, driver Driver, find func(program string) (path string, err error)) (Sidecar, error) {
+	s := Sidecar{Name: name, Driver: driver}
+	spec, err := process{sidecar: s}.patch(context.Background(), model.Workload{})
+	if err != nil || spec.Proxyless() {
+		return s, err
+	}
+	s.Program, err = find(spec.Command[0])
+	return s, err
+}
+
 // eachMetric calls a function with each line of metrics.
 func eachMetric(ctx context.Context, url string, do func(line string) error) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -95,11 +107,16 @@ func (s Sidecar) lines(c *Case, view *model.View, workload string) []Line {
 	own := slices.DeleteFunc(slices.Clone(c.Lines), func(l Line) bool {
 		return l.Workload != workload || l.Except == s.Name
 	})
-	all := slices.Concat(own, derivedLines(view, workload, own))
-	if !s.proxyless() {
+	all := slices.Concat(own, chosen(derivedLines(view, workload, own)))
+	return s.deciding(view, all)
+}
+
+// deciding returns the lines that the sidecar decides.
+func (s Sidecar) deciding(view *model.View, all []Line) []Line {
+	switch {
+	case !s.proxyless():
 		return all
-	}
-	if view.Gateway {
+	case view.Gateway:
 		return nil
 	}
 	return libraryLines(view, all)

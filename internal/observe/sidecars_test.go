@@ -224,10 +224,10 @@ func report(t *testing.T, s Sidecar, result func() ([]string, error)) {
 	}
 }
 
-// SidecarOf and Envoys are for tests with package conformance, which imports this one.
+// BuiltIn and Envoys are for tests with package conformance, which imports this one.
 var (
-	SidecarOf = sidecarOf
-	Envoys    = envoys
+	BuiltIn = sidecarOf
+	Envoys  = envoys
 )
 
 // Shown reports whether another test shows a feature of a driver, or a list says that none does.

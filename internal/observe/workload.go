@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"anymesh.dev/anymesh/model"
@@ -72,6 +71,3 @@ func Showing(all []Workload, f model.Feature) (out []Workload) {
 	}
 	return out
 }
-
-// MayRun reports whether this process may create the namespaces of pods.
-func MayRun() bool { return os.Geteuid() == 0 }

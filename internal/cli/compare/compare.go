@@ -39,10 +39,14 @@ type Report struct {
 	// Partial names hosts with more combinations of conditions than requests: for them, a difference may be missed that
 	// needs three conditions at once.
 	Partial []string `json:"partial,omitempty"`
+	// Observed is what real sidecars did; empty if none ran.
+	Observed []Observation `json:"observed,omitempty"`
 }
 
-// Equal reports whether there is no difference.
-func (r *Report) Equal() bool { return len(r.Differences) == 0 }
+// Equal reports whether there is no difference, and real sidecars did as decided.
+func (r *Report) Equal() bool {
+	return len(r.Differences) == 0 && !slices.ContainsFunc(r.Observed, func(o Observation) bool { return !o.AsDecided() })
+}
 
 // Run compares two sides.
 func Run(a, b *Side, ignored []Aspect) *Report {

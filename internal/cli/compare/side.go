@@ -23,6 +23,7 @@ type Side struct {
 	// Name is what the user calls it: a folder, or a driver.
 	Name string
 
+	driver    string
 	state     *engine.State
 	explainer *explain.Explainer
 	kinds     dialect.KindNames
@@ -60,9 +61,12 @@ func NewDriverSide(name, driver string, s *engine.State, supports map[model.Feat
 		protected.Views[key] = &engine.View{View: &served}
 	}
 	out := NewSide(name, &protected)
-	out.lacking = lacking
+	out.driver, out.lacking = driver, lacking
 	return out
 }
+
+// Driver is the driver of all sidecars; empty if the workloads name their own.
+func (s *Side) Driver() string { return s.driver }
 
 // party is an application or a gateway: one pod of a configuration, or a workload without pods.
 type party struct {

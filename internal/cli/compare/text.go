@@ -31,8 +31,14 @@ func (r *Report) Text(w io.Writer, s terminal.Style) error {
 		}
 		b.WriteString("\n")
 	}
+	if err := r.observed(&b, s); err != nil {
+		return err
+	}
 	fmt.Fprintf(&b, "A  %s\nB  %s\n\n", r.A, r.B)
 	b.WriteString(r.summary(s) + "\n")
+	if len(r.Observed) > 0 {
+		b.WriteString(r.sent(s) + "\n")
+	}
 	if len(r.Partial) > 0 {
 		b.WriteString(s.Dim("not all combinations of conditions are asked for "+strings.Join(r.Partial, ", ")) + "\n")
 	}
@@ -45,7 +51,7 @@ func (r *Report) summary(s terminal.Style) string {
 	asked := fmt.Sprintf("%s of %s", terminal.Count(r.Requests, "request", "requests"),
 		terminal.Count(r.Parties, "application or gateway", "applications and gateways"))
 	text := s.Green("=") + " equal: no difference in " + asked
-	if !r.Equal() {
+	if len(r.Differences) > 0 {
 		text = s.Red("≠") + " " + terminal.Count(len(r.Differences), "difference", "differences") + " in " + asked
 	}
 	if len(r.Ignored) > 0 {
