@@ -26,16 +26,19 @@ finish() {
   rm -f "$out"
 }
 run() { start "$@"; finish "$1"; }
-# These have one goroutine each: without the race detector, they take a fifth of the time.
+# Most of these have one goroutine: without the race detector, they take a fifth of the time. The long run uses it for all
+# but the rules.
 rules="./docs ./test/presubmit"
-run "pages and rules" go test $rules
-units=$(go list ./... | grep -v -e /test/e2e -e '/docs$' -e '/test/presubmit$')
+plain="$rules ./hack/images ./program $(go list ./internal/dialect/... ./internal/cli ./internal/cli/lint ./internal/cli/install)"
+[ "$what" != long ] || plain=$rules
+run "pages, rules and pure code" go test $plain
+units=$(go list ./... | grep -v -e /test/e2e | grep -v -x -F "$(go list $plain)")
 [ "$what" != long ] || export ANYMESH_CONFORMANCE_DERIVED=all
 run "units and cases" env CGO_ENABLED=1 go test -race $units
 [ "$what" != long ] ||
   run "proxy, minutes of load" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/proxy -run '^TestLong'
 [ "$what" != long ] ||
-  run "drivers without a feature" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/observe -run '^TestBroken'
+  run "variants of drivers" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/observe -run '^Test(Broken|Undeclared|OldestEnvoy)'
 if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
   # Tests with clusters wait most of the time. Three processes run side by side, each with a shared cluster. The second

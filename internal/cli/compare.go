@@ -85,8 +85,8 @@ func compareCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&with, "with", nil, "file or folder with the other manifests; may be repeated")
 	c.Flags().StringArrayVar(&drivers, "driver", nil, "sidecar driver of all workloads; twice, for the drivers to compare")
 	c.Flags().BoolVar(&real.run, "run", false, "with --driver, send the requests through the real sidecars, too")
-	c.Flags().StringVar(&real.pod, "pod", "", "")
-	c.Flags().StringVar(&real.workload, "workload", "", "")
+	c.Flags().StringVar(&real.pod, "pod", "", "make this process the pod of a workload with a driver, for --run")
+	c.Flags().StringVar(&real.workload, "workload", "", "mesh and name of the workload of --pod")
 	_ = c.Flags().MarkHidden("pod") // they exist
 	_ = c.Flags().MarkHidden("workload")
 	c.Flags().StringSliceVar(&ignore, "ignore", nil, "aspects that are not compared, separated by commas")

@@ -15,9 +15,19 @@ import (
 
 // TestEnvoy, TestNative and TestProxyless check that the sidecar of a driver, and a gRPC library without one, behave as
 // the interpreter decides.
-func TestEnvoy(t *testing.T) {
-	for _, s := range observe.Envoys(t) {
-		t.Run(s.Name, func(t *testing.T) { conformance.Run(t, s) })
+func TestEnvoy(t *testing.T) { conformance.Run(t, observe.Envoys(t)[0]) }
+
+// TestOldestEnvoy does so for the oldest supported version of Envoy.
+func TestOldestEnvoy(t *testing.T) {
+	onlyLong(t)
+	conformance.Run(t, observe.Envoys(t)[1])
+}
+
+// onlyLong skips a test unless "make test-long" runs it.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ANYMESH_TEST_LONG") == "" {
+		t.Skip("minutes; set ANYMESH_TEST_LONG=1")
 	}
 }
 
@@ -35,9 +45,7 @@ var alike = map[string][]model.Feature{envoy.Name: {"healthCheck.tcp"}, native.N
 // TestBrokenDrivers breaks each feature of each driver, and checks that its real sidecar then fails. The features that
 // no request shows are those of the lists elsewhere and unobserved.
 func TestBrokenDrivers(t *testing.T) {
-	if os.Getenv("ANYMESH_TEST_LONG") == "" {
-		t.Skip("minutes; set ANYMESH_TEST_LONG=1")
-	}
+	onlyLong(t)
 	for _, name := range []string{envoy.Name, native.Name, grpc.Name, pipy.Name} {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range conformance.RunBroken(t, observe.BuiltIn(t, name), alike[name]...) {
@@ -51,9 +59,7 @@ func TestBrokenDrivers(t *testing.T) {
 
 // Each driver declares all features of which its sidecar passes the requests, except for some.
 func TestUndeclaredFeatures(t *testing.T) {
-	if os.Getenv("ANYMESH_TEST_LONG") == "" {
-		t.Skip("minutes; set ANYMESH_TEST_LONG=1")
-	}
+	onlyLong(t)
 	for _, name := range []string{envoy.Name, native.Name, grpc.Name, pipy.Name} {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range conformance.RunUndeclared(t, observe.BuiltIn(t, name)) {

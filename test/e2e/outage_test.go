@@ -65,7 +65,6 @@ func TestOutages(t *testing.T) {
 	waitReady(t, "anymesh-system", "deployment/anymesh")
 	waitAllConnected(t, controlPlaneAddresses(t), len(podsOf(t, "colors", "")))
 	t.Run("control plane killed", testControlPlaneKilled)
-	t.Run("API server unavailable", testAPIServerOutage)
 	t.Run("sidecar killed", testSidecarKilled)
 	long := func(name string, test func(*testing.T)) {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +72,7 @@ func TestOutages(t *testing.T) {
 			test(t)
 		})
 	}
+	long("API server unavailable", testAPIServerOutage)
 	long("control plane upgraded", testControlPlaneUpgraded)
 	long("one sidecar disconnected", testSidecarDisconnected)
 	long("control plane hung", testControlPlaneHung)

@@ -75,7 +75,10 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 		return nil
 	})
 	t.Run("wrong image", installWrongImage)
-	t.Run("another authority", replaceAuthority)
+	t.Run("another authority", func(t *testing.T) {
+		onlyLong(t)
+		replaceAuthority(t)
+	})
 }
 
 // installWrongImage upgrades to an image that does not exist. The old replica serves on, and install and check tell
