@@ -19,6 +19,8 @@ type gatewayRouteRule struct {
 	services   resolver
 	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
 	gateways   *incremental.Reader[allKey, servedGateway]
+	owners     *incremental.Reader[string, meshOwner]
+	states     *incremental.Emitter[model.ObjectRef, namedBy]
 	attached   *incremental.Emitter[model.Key, attachedRoute]
 }
 
@@ -36,6 +38,8 @@ func (t *gatewayRouteRule) gatewayRoute(m *meshMember[*api.GatewayRoute]) {
 	if !ok {
 		return
 	}
+	owner, _ := t.owners.ReadFirst(m.key.Mesh)
+	t.states.Emit(m.origin.Object(), namedBy{owner, gateway.key.Name})
 	spec := m.object.Spec
 	count := 0
 	for _, set := range []bool{spec.HTTPRoute != nil, spec.HTTP2Route != nil, spec.GRPCRoute != nil} {

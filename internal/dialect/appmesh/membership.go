@@ -40,18 +40,18 @@ func (r *rules) memberRule(rule *incremental.Rule) memberRule {
 // members is the part of a rule that emits the mesh of an object, and its owner, which is in the ARNs of its status.
 type members struct {
 	meshes *incremental.Emitter[model.ObjectRef, string]
-	owners *incremental.Emitter[model.ObjectRef, meshOwner]
+	states *incremental.Emitter[model.ObjectRef, namedBy]
 }
 
 func (r *rules) emitsMembers(rule *incremental.Rule) members {
 	return members{incremental.Emits(rule, r.out.Members), incremental.Emits(rule, r.states)}
 }
 
-// emit adds an object of a mesh. Most meshes have no owner.
+// emit adds an object of a mesh. Most meshes have no owner. The state of a GatewayRoute comes with its VirtualGateway.
 func (m members) emit(at model.Origin, mesh string, owner meshOwner) {
 	m.meshes.Emit(at.Object(), mesh)
-	if owner != "" {
-		m.owners.Emit(at.Object(), owner)
+	if owner != "" && at.Object().Kind != api.KindGatewayRoute {
+		m.states.Emit(at.Object(), namedBy{owner: owner})
 	}
 }
 

@@ -11,6 +11,14 @@ import (
 // meshOwner is the AWS account that owns a mesh that accounts share.
 type meshOwner string
 
+// namedBy is what other objects add to the resource name of an object.
+type namedBy struct {
+	// owner is that of the mesh.
+	owner meshOwner
+	// gateway is the awsName of the VirtualGateway of a GatewayRoute. Without it, a GatewayRoute has no resource name.
+	gateway string
+}
+
 var accountID = regexp.MustCompile(`^[0-9]{12}$`)
 
 // owner returns the owner of a Mesh; "" if it has none or an invalid one.

@@ -19,6 +19,9 @@ func TestOwnerIsAccountOfARNs(t *testing.T) {
 	router := &api.VirtualRouter{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "a"}}
 	router.Spec.Routes = []api.Route{{Name: "one"}}
 	old := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Name: "old", Namespace: "a"}}
+	gateway := &api.VirtualGateway{ObjectMeta: metav1.ObjectMeta{Name: "g", Namespace: "a"}}
+	gateway.Spec.AWSName, gateway.Spec.NamespaceSelector = new("edge"), &metav1.LabelSelector{}
+	route := &api.GatewayRoute{ObjectMeta: metav1.ObjectMeta{Name: "to", Namespace: "a"}}
 	const assigned = "arn:aws:appmesh:us-west-2:999999999999:mesh/m/virtualNode/old_a"
 	old.Status.VirtualNodeARN = new(assigned)
 	for _, c := range []struct{ owner, account string }{
@@ -28,17 +31,19 @@ func TestOwnerIsAccountOfARNs(t *testing.T) {
 		if c.owner != "" {
 			mesh.Spec.MeshOwner = new(c.owner)
 		}
-		objects := []client.Object{mesh, node, router, old}
+		objects := []client.Object{mesh, node, router, old, gateway, route}
 		_, findings := appmesh.Dialect{}.Translate(objects)
 		status := appmesh.Dialect{}.Statuses(objects, findings)
 		mesh, node = status(mesh, someTime).(*api.Mesh), status(node, someTime).(*api.VirtualNode)
 		router, old = status(router, someTime).(*api.VirtualRouter), status(old, someTime).(*api.VirtualNode)
+		route = status(route, someTime).(*api.GatewayRoute)
 		prefix := "arn:aws:appmesh:anymesh:" + c.account + ":mesh/m"
 		for want, got := range map[string]*string{
 			prefix: mesh.Status.MeshARN, prefix + "/virtualNode/front_a": node.Status.VirtualNodeARN,
-			prefix + "/virtualRouter/r_a":           router.Status.VirtualRouterARN,
-			prefix + "/virtualRouter/r_a/route/one": new(router.Status.RouteARNs["one"]),
-			assigned:                                old.Status.VirtualNodeARN,
+			prefix + "/virtualRouter/r_a":                     router.Status.VirtualRouterARN,
+			prefix + "/virtualRouter/r_a/route/one":           new(router.Status.RouteARNs["one"]),
+			prefix + "/virtualGateway/edge/gatewayRoute/to_a": route.Status.GatewayRouteARN,
+			assigned: old.Status.VirtualNodeARN,
 		} {
 			if got == nil || *got != want {
 				t.Errorf("owner %q: got ARN %v, want %s", c.owner, got, want)

@@ -25,7 +25,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.owners = incremental.NewRelation[string](g, "owners of meshes", cmp.Compare[meshOwner], func(a, b meshOwner) bool {
 		return a == b
 	})
-	r.states = store.NewStates[meshOwner](g, r.out)
+	r.states = store.NewStates[namedBy](g, r.out)
 	r.nodes = newMeshMembers[*api.VirtualNode](g, objects, api.KindVirtualNode)
 	r.services = newMeshMembers[*api.VirtualService](g, objects, api.KindVirtualService)
 	r.routers = newMeshMembers[*api.VirtualRouter](g, objects, api.KindVirtualRouter)

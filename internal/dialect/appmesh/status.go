@@ -1,6 +1,7 @@
 package appmesh
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,8 +33,8 @@ func (d Dialect) StatusKinds() []client.Object { return dialect.OwnKinds(d) }
 
 // Status returns a copy of an object with its desired status, which shares everything else. The status has one
 // condition, the observed generation, and ARNs, which have the owner of the mesh. The condition is True unless the
-// findings have an error. Existing ARNs are kept. Findings of other objects are ignored. BackendGroups and kinds of
-// other groups are returned unchanged.
+// findings have an error. Existing ARNs are kept. A GatewayRoute without VirtualGateway gets none. Findings of other
+// objects are ignored. BackendGroups and kinds of other groups are returned unchanged.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := withOwnStatus(object)
 	f, ok := statusOf(out)
@@ -49,11 +50,14 @@ func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Objec
 	if in.Mesh == "" {
 		return out
 	}
-	owner, shared := dialect.StateOf[meshOwner](in)
-	if !shared {
-		owner = noAccount
+	by, _ := dialect.StateOf[namedBy](in)
+	arn := arnPrefix + cmp.Or(string(by.owner), noAccount) + ":mesh/" + in.Mesh
+	if _, is := object.(*api.GatewayRoute); is {
+		if by.gateway == "" {
+			return out
+		}
+		arn += "/virtualGateway/" + by.gateway
 	}
-	arn := arnPrefix + string(owner) + ":mesh/" + in.Mesh
 	if f.arnType != "" {
 		arn += "/" + f.arnType + "/" + AWSName(object)
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
@@ -25,8 +26,8 @@ func TestStatusOfEachKind(t *testing.T) {
 	check := func(kind string, arn *string, wantARN string, conditions []api.Condition, wantType string,
 		generation *int64) {
 		t.Helper()
-		if arn == nil || *arn != wantARN {
-			t.Errorf("%s: ARN is %v, want %s", kind, arn, wantARN)
+		if got := ptr.Deref(arn, ""); got != wantARN {
+			t.Errorf("%s: ARN is %q, want %q", kind, got, wantARN)
 		}
 		if len(conditions) != 1 || conditions[0].Type != wantType || conditions[0].Status != corev1.ConditionTrue ||
 			conditions[0].Reason != "Served" || conditions[0].Message != "" || !conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(someTime))) {
@@ -53,7 +54,7 @@ func TestStatusOfEachKind(t *testing.T) {
 	check("VirtualGateway", gateway.VirtualGatewayARN, prefix+"/virtualGateway/x_ns", gateway.Conditions,
 		"VirtualGatewayActive", gateway.ObservedGeneration)
 	route := appmesh.Status(&api.GatewayRoute{ObjectMeta: meta}, "m", nil, someTime).(*api.GatewayRoute).Status
-	check("GatewayRoute", route.GatewayRouteARN, prefix+"/gatewayRoute/x_ns", route.Conditions, "GatewayRouteActive",
+	check("GatewayRoute", route.GatewayRouteARN, "", route.Conditions, "GatewayRouteActive", // it has no VirtualGateway
 		route.ObservedGeneration)
 }
 

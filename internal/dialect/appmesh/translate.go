@@ -54,8 +54,8 @@ type rules struct {
 
 	// owners are the accounts that own meshes, by awsName.
 	owners *incremental.Relation[string, meshOwner]
-	// states are the owners of the meshes of objects.
-	states *incremental.Relation[model.ObjectRef, meshOwner]
+	// states are what other objects say of the names of objects.
+	states *incremental.Relation[model.ObjectRef, namedBy]
 
 	nodes    *meshMembers[*api.VirtualNode]
 	services *meshMembers[*api.VirtualService]

@@ -45,6 +45,7 @@ func (r *rules) addGateways(g *incremental.Graph) {
 	eachServed(r, rule, r.gatewayRoutes, &gatewayRouteRule{
 		translator: r.translator(rule), services: r.services.resolver(rule),
 		namespaces: incremental.Reads(rule, r.namespaces), gateways: incremental.Reads(rule, r.servedGateways),
+		owners: incremental.Reads(rule, r.owners), states: incremental.Emits(rule, r.states),
 		attached: incremental.Emits(rule, r.attachedRoutes),
 	}, (*gatewayRouteRule).gatewayRoute)
 	rule = incremental.NewRule(g, "router of VirtualGateway")
