@@ -73,7 +73,7 @@ func (f *Files) add(name string, raw []byte) {
 	s := split(name, text)
 	skip := func(reason SkipReason) { f.Skips = append(f.Skips, Skip{Name: name, Reason: reason, Files: 1}) }
 	switch {
-	case isTemplate(text, s.documents, len(s.faults) > 0):
+	case isTemplate(name, text, s.documents, len(s.faults) > 0):
 		skip(SkipTemplate)
 	case len(s.documents) > 0:
 		f.Documents = append(f.Documents, s.documents...)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Skip is a file or a folder whose objects are not read.
@@ -119,14 +121,16 @@ func sourceFolder(path string, entry fs.DirEntry) (SkipReason, error) {
 // helmValue is an action of a Helm template that reads the built-in objects.
 var helmValue = regexp.MustCompile(`\{\{[^}]*\.(?:Values|Release|Chart|Capabilities)\b`)
 
-// isTemplate reports whether a text is a template: it reads values of Helm, has actions in names, or is no valid YAML
-// and has actions outside of quotation marks.
-func isTemplate(text []byte, documents []*Document, invalid bool) bool {
+// isTemplate reports whether a file is a template: it has actions in names, or values of Helm outside of quotation
+// marks, or is no valid YAML and has actions outside of them. An action in a quoted value is the text of something else,
+// as an alert, unless the file is one of the templates of a chart.
+func isTemplate(name string, text []byte, documents []*Document, invalid bool) bool {
 	if slices.ContainsFunc(documents, func(d *Document) bool {
-		return strings.Contains(d.Ref.Name+d.Ref.Namespace, "{{")
+		return strings.Contains(d.Ref.Name+d.Ref.Namespace, "{{") || readsPlainHelmValue(d.node)
 	}) {
 		return true
 	}
+	ofChart := inChart(name)
 	for line := range lines(text) {
 		content := strings.TrimSpace(string(line))
 		if strings.HasPrefix(content, "#") {
@@ -136,8 +140,34 @@ func isTemplate(text []byte, documents []*Document, invalid bool) bool {
 			content = content[:at[0]]
 		}
 		before, _, has := strings.Cut(content, "{{")
-		if helmValue.MatchString(content) || has && invalid && !inQuotes(before) {
+		if ofChart && helmValue.MatchString(content) || invalid && has && !inQuotes(before) {
 			return true
+		}
+	}
+	return false
+}
+
+// readsPlainHelmValue reports whether a value without quotation marks reads values of Helm.
+func readsPlainHelmValue(node *yaml.Node) bool {
+	if node == nil {
+		return false
+	}
+	const marked = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	return node.Kind == yaml.ScalarNode && node.Style&marked == 0 && helmValue.MatchString(node.Value) ||
+		slices.ContainsFunc(node.Content, readsPlainHelmValue)
+}
+
+// inChart reports whether a file is below the folder templates of a Helm chart.
+func inChart(name string) bool {
+	folder, err := filepath.Abs(name)
+	if err != nil {
+		return false
+	}
+	for folder = filepath.Dir(folder); folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if filepath.Base(folder) == "templates" {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "Chart.yaml")); err == nil {
+				return true
+			}
 		}
 	}
 	return false
