@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +16,10 @@ import (
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // capture is what decides whether the sidecar of a workload gets the connections of its application.
@@ -25,6 +28,10 @@ type capture struct {
 	pod *corev1.Pod
 	// bare says why the pod has no sidecar.
 	bare string
+	// users is the step about containers whose connections are not captured; it has no text if there are none. others
+	// reports that the connections of other containers are.
+	users  model.Step
+	others bool
 	// own are the options of the pod, and all those with the settings of the mesh.
 	own, all dialect.PodOptions
 	settings model.Origin
@@ -57,6 +64,7 @@ func (f *finder) readCapture(w model.Workload, pod *corev1.Pod) capture {
 		if out.own, err = d.PodOptions(pod, w); err != nil {
 			return capture{}
 		}
+		out.users, out.others = proxyUsers(pod, out.own)
 		out.all = out.own
 		settings, has := d.(dialect.SidecarSettings)
 		if has && settings.AddPodOptions(f.state.Objects, nil, &out.all) == nil {
@@ -82,8 +90,33 @@ func (f *finder) whyBare(d dialect.Injection, pod *corev1.Pod) string {
 	return cmp.Or(why, "it was created without injection")
 }
 
-// fromUncaptured explains a request of a workload that its sidecar does not handle: the pod has none, or excludes the
-// port or the address of the connection from capture. It reports false for other requests.
+// proxyUsers returns the step about the containers that run as the user of the sidecar, and whether there are others.
+func proxyUsers(pod *corev1.Pod, o dialect.PodOptions) (step model.Step, others bool) {
+	users, others := inject.ProxyUsers(pod, o)
+	if len(users) == 0 {
+		return model.Step{}, others
+	}
+	who, connections := "container "+users[0]+" runs", "its connections go"
+	if len(users) > 1 {
+		who, connections = "containers "+strings.Join(users, " and ")+" run", "their connections go"
+	}
+	return model.Step{
+		Text:   fmt.Sprintf("%s as user %d, the user of the sidecar: %s around the sidecar", who, sidecar.UID, connections),
+		Origin: model.NewOrigin(dialect.RefOf(pod)),
+	}, others
+}
+
+// uncaptured returns the step about connections of a workload that are not captured, if others of the pod are.
+func (f *finder) uncaptured(w lookup.Workload) []model.Step {
+	if c := f.capture(w.Workload, f.podOf(w)); c.users.Text != "" {
+		return []model.Step{c.users}
+	}
+	return nil
+}
+
+// fromUncaptured explains a request of a workload that its sidecar does not handle: the pod has none, excludes the port
+// or the address of the connection from capture, or runs as the user of the sidecar. It reports false for other
+// requests.
 func (f *finder) fromUncaptured(w lookup.Workload, r Request) (Result, bool) {
 	// The pods of a workload may differ: this is the one that the request names, or the first one.
 	c := f.capture(w.Workload, f.podOf(w))
@@ -91,10 +124,15 @@ func (f *finder) fromUncaptured(w lookup.Workload, r Request) (Result, bool) {
 		return Result{}, false
 	}
 	step := model.Step{Origin: model.NewOrigin(dialect.RefOf(c.pod))}
-	if c.bare != "" {
+	switch {
+	case c.bare != "":
 		step.Text = fmt.Sprintf("pod %s/%s has no sidecar: %s; it connects by itself", c.pod.Namespace, c.pod.Name, c.bare)
-	} else if step = c.excluding(f, w, r); step.Text == "" {
-		return Result{}, false
+	case c.users.Text != "" && !c.others:
+		step = c.users
+	default:
+		if step = c.excluding(f, w, r); step.Text == "" {
+			return Result{}, false
+		}
 	}
 	a := Result{Request: r.Request, Workload: w, kinds: dialect.KindNamesOfObjects(f.state.Objects)}
 	a.Decision = model.Decision{Outcome: model.PassedThrough, Request: r.Request, Steps: []model.Step{step}}

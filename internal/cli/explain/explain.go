@@ -77,10 +77,10 @@ func (e *Explainer) From(w lookup.Workload, r Request) Result {
 		return a
 	}
 	a := Result{Workload: w, kinds: e.kinds}
-	var first []model.Step
+	first := find.uncaptured(w)
 	if r.Name != "" {
 		name := find.resolve(w, r.Name)
-		r.Address, first, a.Unresolved = name.address, []model.Step{name.step}, name.fails
+		r.Address, first, a.Unresolved = name.address, append(first, name.step), name.fails
 	}
 	r.State.Empty = find.empty(w, view, view.Decide(r.Request))
 	a.Decision = hideAssumed(view.Decide(r.Request), r.Name)

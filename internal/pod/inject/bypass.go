@@ -103,32 +103,57 @@ func uncapturedUsers(pod *corev1.Pod, w model.Workload, o dialect.PodOptions) []
 		return nil
 	}
 	var out []string
+	for _, c := range capturedContainers(pod, o) {
+		if what := evades(c.SecurityContext, pod.Spec.SecurityContext); what != "" {
+			out = append(out, fmt.Sprintf("container %s may bypass the mesh: %s", c.Name, what))
+		}
+	}
+	return out
+}
+
+// capturedContainers returns the containers that injection does not add, and that run while there is capture.
+func capturedContainers(pod *corev1.Pod, o dialect.PodOptions) []corev1.Container {
 	all := slices.Clone(pod.Spec.Containers)
 	for _, c := range pod.Spec.InitContainers {
 		if c.RestartPolicy != nil { // the others end before there is capture
 			all = append(all, c)
 		}
 	}
-	for i := range all {
-		c := &all[i]
+	return slices.DeleteFunc(all, func(c corev1.Container) bool {
 		added := func(by corev1.Container) bool { return by.Name == c.Name }
-		if !hasAgent(c) && (!alreadyInjected(pod) || !slices.ContainsFunc(o.Containers, added)) {
-			if what := evades(c.SecurityContext, pod.Spec.SecurityContext); what != "" {
-				out = append(out, fmt.Sprintf("container %s may bypass the mesh: %s", c.Name, what))
-			}
+		return hasAgent(&c) || alreadyInjected(pod) && slices.ContainsFunc(o.Containers, added)
+	})
+}
+
+// ProxyUsers returns the names of the containers of a pod that explicitly run as the user of the proxy, whose
+// connections are not captured, and reports whether there are others.
+func ProxyUsers(pod *corev1.Pod, o dialect.PodOptions) (names []string, others bool) {
+	for _, c := range capturedContainers(pod, o) {
+		if user := userOf(c.SecurityContext, pod.Spec.SecurityContext); user != nil && *user == sidecar.UID {
+			names = append(names, c.Name)
+		} else {
+			others = true
 		}
 	}
-	return out
+	return names, others
+}
+
+// userOf returns the user of a container; nil if its image decides.
+func userOf(own *corev1.SecurityContext, ofPod *corev1.PodSecurityContext) *int64 {
+	switch {
+	case own != nil && own.RunAsUser != nil:
+		return own.RunAsUser
+	case ofPod != nil:
+		return ofPod.RunAsUser
+	}
+	return nil
 }
 
 // evades says which explicit setting of a container lets it evade capture, or returns "".
 func evades(own *corev1.SecurityContext, ofPod *corev1.PodSecurityContext) string {
+	user := userOf(own, ofPod)
 	if own == nil {
 		own = &corev1.SecurityContext{}
-	}
-	user := own.RunAsUser
-	if user == nil && ofPod != nil {
-		user = ofPod.RunAsUser
 	}
 	switch {
 	case user != nil && *user == sidecar.UID:
