@@ -41,7 +41,7 @@ func (s *Server) openAPI(w http.ResponseWriter, c call, path string) {
 	default:
 		for _, gv := range c.view.groupVersions() {
 			if m, ok := c.view.offers(gv); ok && gvPath(gv) == path {
-				forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name)
+				forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name, s.config.Log)
 				return
 			}
 		}

@@ -181,7 +181,7 @@ func (s *Server) passOn(w http.ResponseWriter, c call) {
 		}
 		c.Request = c.WithContext(ctx)
 	}
-	forward(w, c.Request, s.controlPlane, c.user, "the control plane")
+	forward(w, c.Request, s.controlPlane, c.user, "the control plane", s.config.Log)
 }
 
 // fromCache returns an error for a list or watch of the control plane whose version is that of the cache, which had

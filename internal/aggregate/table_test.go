@@ -3,6 +3,7 @@ package aggregate
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,48 @@ func TestPodHasTheCellsOfItsParts(t *testing.T) {
 	for _, text := range []string{`{"spec":{"containers":1}}`, `{"status":[]}`, `{`} {
 		if _, err := podPrinter.cells([]byte(text)); err == nil {
 			t.Errorf("%s has cells", text)
+		}
+	}
+}
+
+// TestInitialEventsOfTablesEndWithATable guards kubectl get -w, which decodes each event of such a watch as a Table.
+func TestInitialEventsOfTablesEndWithATable(t *testing.T) {
+	l := newLab(t, 2)
+	l.put(0, "p")
+	l.put(1, "q")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.url+"/api/v1/pods?watch=true&sendInitialEvents="+
+		"true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=5", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer jane")
+	r.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	events := json.NewDecoder(response.Body)
+	for _, want := range []string{"ADDED", "ADDED", "BOOKMARK"} {
+		var event struct {
+			Type   string
+			Object metav1.Table
+		}
+		if err := events.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+		table := event.Object
+		if event.Type != want || table.Kind != "Table" || table.APIVersion != "meta.k8s.io/v1" ||
+			table.ResourceVersion == "" || len(table.Rows) != 1 {
+			t.Fatalf("got %s %+v, want %s and a Table with a row", event.Type, table, want)
+		}
+		var object metav1.PartialObjectMetadata
+		if err := json.Unmarshal(table.Rows[0].Object.Raw, &object); err != nil {
+			t.Fatal(err)
+		}
+		end := object.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+		if end != (want == "BOOKMARK") || object.Kind != "PartialObjectMetadata" || object.ResourceVersion == "" {
+			t.Errorf("the row of %s is of %+v", want, object)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		return
 	}
 	if slices.Contains(streaming, c.info.Subresource) {
-		forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name)
+		forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name, s.config.Log)
 		return
 	}
 	if err := c.acceptable(); err != nil {
