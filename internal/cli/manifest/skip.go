@@ -122,8 +122,8 @@ func sourceFolder(path string, entry fs.DirEntry) (SkipReason, error) {
 var helmValue = regexp.MustCompile(`\{\{[^}]*\.(?:Values|Release|Chart|Capabilities)\b`)
 
 // isTemplate reports whether a file is a template: it has actions in names, or values of Helm outside of quotation
-// marks, or is no valid YAML and has actions outside of them. An action in a quoted value is the text of something else,
-// as an alert, unless the file is one of the templates of a chart.
+// marks, or is no valid YAML and has actions outside of them. An action in a quoted value is the text of something
+// else, as an alert, unless the file is one of the templates of a chart.
 func isTemplate(name string, text []byte, documents []*Document, invalid bool) bool {
 	if slices.ContainsFunc(documents, func(d *Document) bool {
 		return strings.Contains(d.Ref.Name+d.Ref.Namespace, "{{") || readsPlainHelmValue(d.node)

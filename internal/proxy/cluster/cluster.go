@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoEndpoint is the error of a choice among no endpoints.
-var ErrNoEndpoint = errors.New("the cluster has no endpoint")
+var ErrNoEndpoint = errors.New("no healthy upstream: the cluster has no endpoint")
 
 // Cluster is a service with endpoints. Its methods may be called concurrently, but changes must not overlap.
 type Cluster struct {

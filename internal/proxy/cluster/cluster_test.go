@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -111,6 +112,8 @@ func TestNoEndpoint(t *testing.T) {
 		} {
 			if e, err := newCluster(p, "", all).Pick(call(1), nil); err == nil {
 				t.Errorf("%s: chose %s", p, e.Name)
+			} else if !strings.Contains(err.Error(), "no healthy upstream") { // Envoy's words, which users search for
+				t.Errorf("%s: the error is %v", p, err)
 			}
 		}
 	}
