@@ -88,6 +88,13 @@ func (a *aggregated) kubectlReads(t *testing.T) {
 		{"describe pod lines-c2", []string{"resource.karmada.io/cached-from-cluster: c2", "Events:", "Scheduled"}},
 		{"describe node c3-node", []string{"Non-terminated Pods", "lines-c3"}},
 		{"events --for pod/lines-c3", []string{"Scheduled", "Pod/lines-c3"}},
+		{"get pods --sort-by=.metadata.name -L app --show-labels", []string{"APP", "LABELS", "app=lines"}},
+		{"get pods -l app,!nothing -o custom-columns=C:" + `.metadata.annotations.resource\.karmada\.io/cached-from-cluster`, []string{"c1", "c2", "c3"}},
+		{"get deploy,rs,po", []string{"deployment.apps/web", "replicaset.apps/web-", "pod/web-"}},
+		{"get events --sort-by=.lastTimestamp", []string{"Scheduled", "CLUSTER"}},
+		{"describe deployment web", []string{"resource.karmada.io/cached-from-cluster: c3", "ScalingReplicaSet"}},
+		{"cluster-info", []string{"is running at"}},
+		{"version", []string{"Server Version"}},
 		{"get configmaps", []string{"kube-root-ca.crt"}}, // of the control plane
 		{"api-resources --api-group apps", []string{"deployments", "Deployment"}},
 		{"explain pod.spec.nodeName", []string{"nodeName"}},
@@ -140,6 +147,12 @@ func (a *aggregated) kubectlWrites(t *testing.T) {
 		t.Errorf("the pod in its cluster has %s, %v", out, err)
 	}
 	a.wants(t, []string{"deleted"}, "delete", "pod", "forced", "--timeout=180s")
+	a.wants(t, []string{"image updated"}, "set", "image", "deployment/web", "main=example.com/sh:2")
+	a.wants(t, []string{"annotated"}, "annotate", "deployment", "web", "seen=yes")
+	diff, err := a.kubectl(strings.Replace(apply, "server", "other", 1), "diff", "--server-side", "-f", "-")
+	if err == nil || !strings.Contains(diff+err.Error(), "+    applied: other") { // kubectl diff ends with 1
+		t.Errorf("diff: %s%v", diff, err)
+	}
 	a.wants(t, []string{"cordoned"}, "cordon", "c3-node")
 	a.wants(t, []string{"uncordoned"}, "uncordon", "c3-node")
 }
@@ -148,6 +161,8 @@ func (a *aggregated) kubectlWrites(t *testing.T) {
 func (a *aggregated) kubectlWaits(t *testing.T) {
 	a.wants(t, []string{"restarted"}, "rollout", "restart", "deployment", "web")
 	a.wants(t, []string{"successfully rolled out"}, "rollout", "status", "deployment", "web", "--timeout=180s")
+	a.wants(t, []string{"REVISION", "2"}, "rollout", "history", "deployment", "web")
+	a.wants(t, []string{"rolled back"}, "rollout", "undo", "deployment", "web")
 	a.wants(t, []string{"condition met"}, "wait", "pod", "lines-c3", "--for=condition=Ready", "--timeout=180s")
 	a.create("c3", linesPod("short"))
 	a.wants(t, []string{"condition met"}, "wait", "pod", "short", "--for=jsonpath={.status.phase}=Running", "--timeout=180s")

@@ -85,6 +85,14 @@ func TestCloudMapFollowsPods(t *testing.T) {
 		}
 		return nil
 	})
+	run(t, "-n", "colors", "scale", "deployment/pool", "--replicas=0")
+	eventually(t, 20*time.Second, "the response for a target without pods", func() error {
+		o, err := callFrom(t.Context(), "front", poolURL)
+		if err == nil && (o.Status != 503 || !strings.Contains(o.Body+o.Error, "no healthy upstream")) {
+			err = fmt.Errorf("got %+v", o)
+		}
+		return err
+	})
 }
 
 // failures returns the outcomes that are not the response of a pod.

@@ -113,6 +113,7 @@ func TestIngress(t *testing.T) {
 		}
 		return nil
 	})
+	brokenSecrets(t, ca, g)
 }
 
 // enableGateway installs the gateway of Ingresses once.

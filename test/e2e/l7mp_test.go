@@ -115,7 +115,9 @@ func TestL7mp(t *testing.T) {
 	expect("a response of the other pods", version("old"))
 	run(t, "-n", "phones", "patch", "target", "paint", "--type=json", "-p",
 		`[{"op":"replace","path":"/spec/cluster/endpoints/0/selector/matchLabels/version","value":"none"}]`)
-	expect("no endpoint", func(o outcome) bool { return o.Status == 503 })
+	expect("no endpoint", func(o outcome) bool {
+		return o.Status == 503 && strings.Contains(o.Body+o.Error, "no healthy upstream")
+	})
 	run(t, "-n", "phones", "delete", "target", "paint")
 	expect("a response of the pods of the Service", version("old"))
 	run(t, "-n", "phones", "delete", "vsvc", "caller", "other")
