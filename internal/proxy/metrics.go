@@ -34,8 +34,23 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	m.http(all)
 	m.routes(p)
+	m.clusters(p.store.AllClusters())
+	m.head("sessions", "gauge", "Sessions that have not ended; requests between HTTP listeners and HTTP clusters are none.")
+	m.add("sessions", float64(p.sessions.Active()))
+	m.head("session_errors_total", "counter", "Sessions that had an error.")
+	m.add("session_errors_total", float64(p.sessions.Errors.Load()))
+	m.head("udp_dropped_packets_total", "counter", "Packets that did not fit into a queue or a socket.")
+	for _, l := range all {
+		if l.udp != nil {
+			m.add("udp_dropped_packets_total", float64(l.udp.Dropped.Load()), l.labels()...)
+		}
+	}
+	m.send(w)
+}
+
+// clusters writes the metrics of clusters.
+func (m metrics) clusters(clusters []*cluster.Cluster) {
 	m.head("cluster_requests_total", "counter", "Sessions and requests to a cluster.")
-	clusters := p.store.AllClusters()
 	for _, c := range clusters {
 		m.add("cluster_requests_total", float64(c.Sessions.Load()), "clusterName", c.Name, "protocol", string(c.Spec.Protocol))
 	}
@@ -82,17 +97,6 @@ func (p *Proxy) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		m.add("session_packet_counter_total", float64(c.Sent.Pieces.Load()), "clusterName", c.Name, "direction", "sent")
 		m.add("session_packet_counter_total", float64(c.Received.Pieces.Load()), "clusterName", c.Name, "direction", "received")
 	}
-	m.head("sessions", "gauge", "Sessions that have not ended; requests between HTTP listeners and HTTP clusters are none.")
-	m.add("sessions", float64(p.sessions.Active()))
-	m.head("session_errors_total", "counter", "Sessions that had an error.")
-	m.add("session_errors_total", float64(p.sessions.Errors.Load()))
-	m.head("udp_dropped_packets_total", "counter", "Packets that did not fit into a queue or a socket.")
-	for _, l := range all {
-		if l.udp != nil {
-			m.add("udp_dropped_packets_total", float64(l.udp.Dropped.Load()), l.labels()...)
-		}
-	}
-	m.send(w)
 }
 
 // serveHealth serves, for each cluster whose name begins with a prefix, the number of its healthy endpoints.

@@ -130,23 +130,8 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh
 	if err != nil {
 		return err
 	}
-	mesh = mesh.Of(class)
-	id := proxyUUID(request)
-	c := &sidecar.InjectorContext{
-		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace,
-		PodOS:           "linux",
-		ProxyUUID:       id,
-		ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
-		SidecarClass:    class, Configurator: mesh, KubeClient: w.KubeClient,
-		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions,
-		OutboundIPRangeExclusionList: o.OutboundIPExclusions, OutboundIPRangeInclusionList: o.OutboundIPInclusions,
-		InboundPortExclusionList: o.InboundPortExclusions, OriginalHealthProbes: originalProbes(pod),
-		DryRun: dryRun, Workload: workload, Node: workload.NodeID, Proxy: o.Proxy,
-	}
-	c.BootstrapCertificate = &sidecar.Certificate{CommonName: c.ProxyCommonName, IssuingCA: w.Roots()}
-	if o.SDSSocket != nil {
-		c.SDSSocketPath = o.SDSSocket.Path
-	}
+	c := w.injectorContext(ctx, pod, workload, mesh.Of(class), o, proxyUUID(request))
+	c.SidecarClass, c.DryRun = class, dryRun
 	patchCtx, cancel := context.WithCancel(c)
 	defer cancel()
 	if err := sidecar.Patch(patchCtx); err != nil {
@@ -201,8 +186,29 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	pod.Labels[sidecar.UUIDLabel] = id.String()
+	pod.Labels[sidecar.UUIDLabel] = c.ProxyUUID.String()
 	return nil
+}
+
+// injectorContext is what a driver gets to know about a pod and its workload.
+func (w *Webhook) injectorContext(ctx context.Context, pod *corev1.Pod, workload model.Workload, mesh *sidecar.MeshConfig,
+	o dialect.PodOptions, id uuid.UUID) *sidecar.InjectorContext {
+	c := &sidecar.InjectorContext{
+		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace,
+		PodOS:           "linux",
+		ProxyUUID:       id,
+		ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
+		Configurator:    mesh, KubeClient: w.KubeClient,
+		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions,
+		OutboundIPRangeExclusionList: o.OutboundIPExclusions, OutboundIPRangeInclusionList: o.OutboundIPInclusions,
+		InboundPortExclusionList: o.InboundPortExclusions, OriginalHealthProbes: originalProbes(pod),
+		Workload: workload, Node: workload.NodeID, Proxy: o.Proxy,
+	}
+	c.BootstrapCertificate = &sidecar.Certificate{CommonName: c.ProxyCommonName, IssuingCA: w.Roots()}
+	if o.SDSSocket != nil {
+		c.SDSSocketPath = o.SDSSocket.Path
+	}
+	return c
 }
 
 // injectSidecar adds the containers of a sidecar.
