@@ -19,7 +19,7 @@ import (
 func compareCommand() *cobra.Command {
 	var s source
 	var with, drivers, ignore []string
-	var real realSidecars
+	var programs realSidecars
 	var output *format
 	c := &cobra.Command{
 		Use:   "compare -f FOLDER {--with FOLDER2 | --driver A --driver B}",
@@ -47,13 +47,13 @@ func compareCommand() *cobra.Command {
 			if len(s.files) == 0 || (len(with) > 0) == (len(drivers) > 0) || len(with) == 0 && len(drivers) != 2 {
 				return exitError{2, errors.New("name two sets of manifests (-f and --with), or one set (-f) and two drivers (--driver, twice)")}
 			}
-			if err := real.check(drivers); err != nil {
+			if err := programs.check(drivers); err != nil {
 				return exitError{2, err}
 			}
-			if real.pod != "" {
-				return real.inside(c, &s)
+			if programs.pod != "" {
+				return programs.inside(c, &s)
 			}
-			input, err := real.input(c, s.files)
+			input, err := programs.input(c, s.files)
 			if err != nil {
 				return err
 			}
@@ -66,8 +66,8 @@ func compareCommand() *cobra.Command {
 				return exitError{2, errors.New("there is nothing to compare: neither side has an application or a gateway in a mesh; " +
 					"anymesh lint says what is wrong with manifests")}
 			}
-			if real.run {
-				if report.Observed, err = real.observe(c, &s, input, a, b); err != nil {
+			if programs.run {
+				if report.Observed, err = programs.observe(c, &s, input, a, b); err != nil {
 					return err
 				}
 			}
@@ -84,9 +84,9 @@ func compareCommand() *cobra.Command {
 	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil, "file or folder with manifests, or - for standard input; may be repeated")
 	c.Flags().StringArrayVar(&with, "with", nil, "file or folder with the other manifests; may be repeated")
 	c.Flags().StringArrayVar(&drivers, "driver", nil, "sidecar driver of all workloads; twice, for the drivers to compare")
-	c.Flags().BoolVar(&real.run, "run", false, "with --driver, send the requests through the real sidecars, too")
-	c.Flags().StringVar(&real.pod, "pod", "", "make this process the pod of a workload with a driver, for --run")
-	c.Flags().StringVar(&real.workload, "workload", "", "mesh and name of the workload of --pod")
+	c.Flags().BoolVar(&programs.run, "run", false, "with --driver, send the requests through the real sidecars, too")
+	c.Flags().StringVar(&programs.pod, "pod", "", "make this process the pod of a workload with a driver, for --run")
+	c.Flags().StringVar(&programs.workload, "workload", "", "mesh and name of the workload of --pod")
 	_ = c.Flags().MarkHidden("pod") // they exist
 	_ = c.Flags().MarkHidden("workload")
 	c.Flags().StringSliceVar(&ignore, "ignore", nil, "aspects that are not compared, separated by commas")

@@ -50,7 +50,8 @@ func (r realSidecars) input(c *cobra.Command, files []string) (string, error) {
 }
 
 // observe sends the requests of all workloads through the real sidecars of both sides.
-func (r realSidecars) observe(c *cobra.Command, s *source, input string, sides ...*compare.Side) ([]compare.Observation, error) {
+func (r realSidecars) observe(c *cobra.Command, s *source, input string, sides ...*compare.Side) (
+	[]compare.Observation, error) {
 	var out []compare.Observation
 	type job struct {
 		at        int

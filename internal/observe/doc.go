@@ -1,5 +1,5 @@
-// Package observe sends requests through real sidecars, and compares what happens with what the interpreter decides. The
-// requests are those of a case of test/cases, or all that the view of a workload tells apart. Each case tests one
+// Package observe sends requests through real sidecars, and compares what happens with what the interpreter decides.
+// The requests are those of a case of test/cases, or all that the view of a workload tells apart. Each case tests one
 // behavior with the dialect, the interpreter, the driver and the sidecar.
 //
 // In: a case, which is a txtar file with user objects and requests. Out: the differences between:

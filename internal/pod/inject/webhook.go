@@ -191,8 +191,8 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh
 }
 
 // injectorContext is what a driver gets to know about a pod and its workload.
-func (w *Webhook) injectorContext(ctx context.Context, pod *corev1.Pod, workload model.Workload, mesh *sidecar.MeshConfig,
-	o dialect.PodOptions, id uuid.UUID) *sidecar.InjectorContext {
+func (w *Webhook) injectorContext(ctx context.Context, pod *corev1.Pod, workload model.Workload,
+	mesh *sidecar.MeshConfig, o dialect.PodOptions, id uuid.UUID) *sidecar.InjectorContext {
 	c := &sidecar.InjectorContext{
 		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace,
 		PodOS:           "linux",
