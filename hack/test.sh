@@ -31,10 +31,13 @@ run() { start "$@"; finish "$1"; }
 rules="./docs ./test/presubmit"
 plain="$rules ./hack/images ./program $(go list ./internal/dialect/... ./internal/cli ./internal/cli/lint ./internal/cli/install)"
 [ "$what" != long ] || plain=$rules
-run "pages, rules and pure code" go test $plain
-units=$(go list ./... | grep -v -e /test/e2e | grep -v -x -F "$(go list $plain)")
+units=$(go list ./... | grep -v -e /test/e2e -e /internal/observe$ | grep -v -x -F "$(go list $plain)")
 [ "$what" != long ] || export ANYMESH_CONFORMANCE_DERIVED=all
-run "units and cases" env CGO_ENABLED=1 go test -race $units
+# The cases wait for timers of sidecars, beside the others.
+start "cases" env CGO_ENABLED=1 go test -race ./internal/observe
+run "pages, rules and pure code" go test $plain
+run "units" env CGO_ENABLED=1 go test -race $units
+finish "cases"
 [ "$what" != long ] ||
   run "proxy, minutes of load" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/proxy -run '^TestLong'
 [ "$what" != long ] ||
