@@ -16,7 +16,7 @@ const (
 type Pipe struct {
 	// Transform changes each message; may be nil. It may keep its argument.
 	Transform func([]byte) []byte
-	// OnClose is called once; may be nil.
+	// OnClose is called once, when the pipe is closed; may be nil. It may use the pipe.
 	OnClose func()
 
 	mu      sync.Mutex
@@ -116,12 +116,13 @@ func (p *Pipe) CloseWrite() error {
 // Close implements Stream.
 func (p *Pipe) Close() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed && p.OnClose != nil {
-		defer p.OnClose()
-	}
+	first := !p.closed
 	p.closed = true
 	p.changed.Broadcast()
+	p.mu.Unlock()
+	if first && p.OnClose != nil {
+		p.OnClose()
+	}
 	return nil
 }
 
