@@ -34,8 +34,7 @@ func (s *Server) callHandler(sotw bool) func(*grpcserver.Stream) grpcserver.Stre
 				_ = rpc.Conn().Close() // the stream has failed in any case
 			})}
 		st.writeTask.Run = st.sendPending
-		// interrupts the send
-		st.watchdog = sendWatchdog{limit: s.opts.SendTimeout, onTimeout: func() { _ = rpc.Conn().Close() }}
+		st.watchdog = sendWatchdog{limit: s.opts.SendTimeout, onTimeout: st.sendTimedOut}
 		return st
 	}
 }

@@ -68,14 +68,16 @@ func (st *stream) send(out *response) error {
 	parts, size := out.encode()
 	st.watchdog.start()
 	err := st.rpc.Send(parts...)
-	late := st.watchdog.done()
+	st.watchdog.done()
 	if err == nil {
 		st.server.metrics.sent(out, size)
-		return nil
-	}
-	if late {
-		st.server.metrics.countClose(errSendTimeout)
-		st.server.opts.Logger.Warn("client disconnected: send timeout", "key", st.group.key, "client", st.identity)
 	}
 	return err
+}
+
+// sendTimedOut interrupts the send of a client that does not read.
+func (st *stream) sendTimedOut() {
+	st.server.metrics.countClose(errSendTimeout)
+	st.server.opts.Logger.Warn("client disconnected: send timeout", "key", st.group.key, "client", st.identity)
+	_ = st.rpc.Conn().Close() // the stream has failed in any case
 }

@@ -45,12 +45,11 @@ func (p *sendWatchdog) firstCheck() time.Duration {
 	return timerslack.Extend(p.limit)
 }
 
-// done ends the send, and reports whether it exceeded the limit.
-func (p *sendWatchdog) done() (timedOut bool) {
+// done ends the send.
+func (p *sendWatchdog) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sending = false
-	return p.timedOut
 }
 
 func (p *sendWatchdog) check() {
