@@ -116,6 +116,17 @@ func TestCompareAppMeshWithSMI(t *testing.T) {
 	}
 }
 
+// With the mutual TLS, timeouts and retries of Open Service Mesh, App Mesh objects serve the same requests in the same
+// way, and refuse the same ones; only what the clients of refused requests get is different.
+func TestCompareMutualTLS(t *testing.T) {
+	folder := compareFolder + "mutual-tls/"
+	report := comparison(t, "-f", folder+"apps.yaml", "-f", folder+"appmesh.yaml", "--with", folder+"apps.yaml",
+		"--with", folder+"smi.yaml", "--ignore", "failure")
+	if !report.Equal() || report.Requests < 200 || report.Parties != 5 {
+		t.Errorf("%d requests of %d parties: %+v", report.Requests, report.Parties, report.Differences)
+	}
+}
+
 // comparison runs anymesh compare, and checks that the exit code says what the report says.
 func comparison(t *testing.T, args ...string) compare.Report {
 	t.Helper()

@@ -92,8 +92,8 @@ func (d Difference) example(s terminal.Style) string {
 // requestLine describes a request as the arguments of anymesh explain.
 func requestLine(r model.Request) string {
 	host := r.Host
-	if r.Port != 0 {
-		host = fmt.Sprintf("%s:%d", host, r.Port)
+	if port := fmt.Sprintf(":%d", r.Port); r.Port != 0 && !strings.HasSuffix(host, port) {
+		host += port
 	}
 	text := fmt.Sprintf("%s://%s", r.Protocol, host)
 	if r.Protocol.Requests() {

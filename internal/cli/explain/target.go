@@ -74,18 +74,27 @@ func (r *Receiver) receive(s *engine.State, a *Result, d model.Destination) {
 			serves = l.TLS
 		}
 	}
-	request.TLS, r.TLS = clientTLS(d.TLS, serves)
-	if own := d.TLS; own != nil && own.Certificate != nil && own.Certificate.Secret.Provider == model.ProviderMesh {
-		if identity, known := a.Workload.Identity(s); known {
-			request.TLS.Names = []string{identity.String()}
-		}
-	}
+	request.TLS, r.TLS = clientTLS(a.ownTLS(s, d.TLS), serves)
 	if there != nil {
 		inbound := there.DecideInbound(request)
 		r.InboundDecision = &inbound
 	}
 	r.Failure = r.failure(a.Request)
 	r.Limits = limitsOf(a.Decision, r.InboundDecision, d.Protocol)
+}
+
+// ownTLS returns how the sender connects. A certificate of the mesh is that of its own identity.
+func (a *Result) ownTLS(s *engine.State, client *model.ClientTLS) *model.ClientTLS {
+	if client == nil || client.Certificate == nil || client.Certificate.Secret.Provider != model.ProviderMesh {
+		return client
+	}
+	identity, known := a.Workload.Identity(s)
+	if !known {
+		return client
+	}
+	own := *client
+	own.Certificate = &model.Certificate{Secret: model.Secret{Provider: model.ProviderMesh, Name: identity.String()}}
+	return &own
 }
 
 // empty lists the targets of a decision whose endpoints are known to be none.
