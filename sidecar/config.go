@@ -39,6 +39,9 @@ type MeshConfig struct {
 const (
 	KubernetesSecretsSocket = CertificatesDir + "/secrets.sock"
 	KubernetesSecretPrefix  = "kubernetes://"
+	// CertificateSourceType is the type of a resource for each such certificate, of its name. The agent subscribes to it
+	// and rejects it while the Secret has no valid certificate. No proxy reads it.
+	CertificateSourceType = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig"
 )
 
 // DNSAnnotation of a pod, or else of its namespace, sets which names the agent of the pod answers. The default is

@@ -166,8 +166,8 @@ func (a *acks) done() (time.Time, bool, error) {
 }
 
 // Acked implements xds.Observer.
-func (a *acks) Acked(key, identity, typeURL, version string) {
-	if typeURL == routeType {
+func (a *acks) Acked(key, identity, typeURL, version string, rejected map[string]string) {
+	if typeURL == routeType && len(rejected) == 0 {
 		a.mu.Lock()
 		if !a.acked[identity] && a.acked != nil {
 			a.acked[identity] = true
@@ -176,7 +176,7 @@ func (a *acks) Acked(key, identity, typeURL, version string) {
 		}
 		a.mu.Unlock()
 	}
-	a.Deliverer.Acked(key, identity, typeURL, version)
+	a.Deliverer.Acked(key, identity, typeURL, version, rejected)
 }
 
 // Nacked implements xds.Observer.

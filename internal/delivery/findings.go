@@ -23,12 +23,21 @@ func (d *Deliverer) Findings() []model.Finding {
 	for r, found := range d.publishedOf(slices.Collect(maps.Keys(rejected))) {
 		for _, message := range rejected[r] {
 			for _, origin := range sidecar.OriginsOf(found.origins, d.workloads[r.workload].owner) {
-				out = append(out, model.NewFinding(origin, model.CodeRejected,
-					fmt.Sprintf("the %s sidecars of workload %s reject %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
+				out = append(out, d.findingOf(r, origin, message))
 			}
 		}
 	}
 	return model.SortFindings(out)
+}
+
+// findingOf returns the finding about a rejection. That of the certificate of a Secret is by the agent, which names the
+// Secret.
+func (d *Deliverer) findingOf(r rejection, origin model.Origin, message string) model.Finding {
+	if r.ref.TypeURL == sidecar.CertificateSourceType {
+		return model.NewFinding(origin, model.CodeNoCertificate, message)
+	}
+	return model.NewFinding(origin, model.CodeRejected,
+		fmt.Sprintf("the %s sidecars of workload %s reject %s: %s", d.class.Name, r.workload, r.ref.Name, message))
 }
 
 // Nacked implements xds.Observer: it adds a finding about each origin of the rejected resources.
@@ -45,10 +54,12 @@ func (d *Deliverer) Nacked(key, identity, typeURL string, rejected map[string]st
 	}
 }
 
-// Acked implements xds.Observer: it removes this sidecar's rejections of the type. Rejections by other sidecars stay.
-func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
+// Acked implements xds.Observer: it removes this sidecar's rejections of the type, except those that it still has.
+// Rejections by other sidecars stay.
+func (d *Deliverer) Acked(key, identity, typeURL, _ string, rejected map[string]string) {
 	d.clearRejections(identity, func(r rejection) bool {
-		return r.workload.String() == key && r.ref.TypeURL == typeURL
+		version, still := rejected[r.ref.Name]
+		return r.workload.String() == key && r.ref.TypeURL == typeURL && (!still || version != r.version)
 	})
 }
 

@@ -58,7 +58,7 @@ func TestAcknowledgementsDoNotWaitForRendering(t *testing.T) {
 	go func() {
 		defer close(acknowledged)
 		f.Nacked(front.String(), "p1", clusters, map[string]string{toBack: version}, "no")
-		f.Acked(front.String(), "p1", clusters, "1")
+		f.Acked(front.String(), "p1", clusters, "1", nil)
 		f.Disconnected(front.String(), "p1")
 	}()
 	select {
@@ -100,16 +100,16 @@ func TestAckRemovesRejection(t *testing.T) {
 	f := newFixture(t)
 	f.applyYAML(t, shop)
 	f.nack("p1", "no")
-	f.Acked(front.String(), "p1", listeners, "1")
-	f.Acked(back.String(), "p1", clusters, "1")
+	f.Acked(front.String(), "p1", listeners, "1", nil)
+	f.Acked(back.String(), "p1", clusters, "1", nil)
 	if len(f.Findings()) != 1 || f.changed != 1 {
 		t.Error("an ACK of another type or workload removes the finding")
 	}
-	f.Acked(front.String(), "p1", clusters, "1")
+	f.Acked(front.String(), "p1", clusters, "1", nil)
 	if len(f.Findings()) != 0 || f.changed != 2 {
 		t.Errorf("after the ACK: got findings %s", texts(f.Findings()))
 	}
-	f.Acked(front.String(), "p1", clusters, "1")
+	f.Acked(front.String(), "p1", clusters, "1", nil)
 	if f.changed != 2 {
 		t.Error("a repeated ACK calls the callback")
 	}
@@ -127,7 +127,7 @@ func TestRejectionsOfSeveralSidecars(t *testing.T) {
 	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
 		t.Errorf("NACK with another message: %d callbacks, findings\n%s", f.changed, texts(got))
 	}
-	f.Acked(front.String(), "p1", clusters, "1")
+	f.Acked(front.String(), "p1", clusters, "1", nil)
 	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
 		t.Errorf("ACK of one of two sidecars: %d callbacks, findings\n%s", f.changed, texts(got))
 	}
@@ -176,5 +176,21 @@ func TestRejectionFollowsOrigin(t *testing.T) {
 		if finding.Object.Name == "back" {
 			t.Errorf("got a finding about a deleted object: %s", finding)
 		}
+	}
+}
+
+// TestAckOfOneResource checks that an ACK removes the finding about what is accepted, and keeps the message of others.
+func TestAckOfOneResource(t *testing.T) {
+	f := newFixture(t)
+	f.applyYAML(t, shop)
+	f.nack("p1", "no")
+	f.Nacked(front.String(), "p1", clusters, map[string]string{"another": "1"}, "never")
+	f.Acked(front.String(), "p1", clusters, "1", map[string]string{toBack: f.version()})
+	if got := texts(f.Findings()); got != rejectedFinding {
+		t.Errorf("after the ACK of another resource: got findings %s", got)
+	}
+	f.Acked(front.String(), "p1", clusters, "1", map[string]string{"another": "1"})
+	if got := f.Findings(); len(got) != 0 {
+		t.Errorf("after its ACK: got findings %s", texts(got))
 	}
 }

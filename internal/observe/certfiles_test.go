@@ -193,8 +193,8 @@ func (p *filesPod) Connected(string) {}
 func (p *filesPod) Disconnected(string, string) { p.note(nil, "") }
 
 // Acked implements xds.Observer.
-func (p *filesPod) Acked(_, _, typeURL, _ string) {
-	if strings.HasSuffix(typeURL, "Secret") {
+func (p *filesPod) Acked(_, _, typeURL, _ string, rejected map[string]string) {
+	if len(rejected) == 0 && strings.HasSuffix(typeURL, "Secret") {
 		p.note(nil, "")
 	}
 }

@@ -39,7 +39,7 @@ type discovery struct {
 func (d *discovery) Connected(string) {}
 
 // Acked implements xds.Observer.
-func (d *discovery) Acked(string, string, string, string) {}
+func (d *discovery) Acked(string, string, string, string, map[string]string) {}
 
 // Disconnected implements xds.Observer.
 func (d *discovery) Disconnected(string, string) {}

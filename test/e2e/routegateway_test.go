@@ -120,6 +120,7 @@ func TestRouteByOwnGateway(t *testing.T) {
 	if err := wantResponse(r, err, r.Status == 404, "status 404"); err != nil {
 		t.Error(err)
 	}
+	gatewayWithoutCertificate(t)
 	address := run(t, "-n", "anymesh-gateway", "get", "service", "anymesh-gateway", "-o", "jsonpath={.spec.clusterIP}")
 	for _, c := range []struct{ object, path, want string }{
 		{"httproute/refused", `{.status.parents[0].conditions[?(@.type=="Accepted")].reason}`, "UnsupportedValue"},

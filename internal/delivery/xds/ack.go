@@ -15,6 +15,8 @@ type ackResult struct {
 	message                     string
 	// rejected are the published resources that the client rejected, with the rejected version by name.
 	rejected map[string]string
+	// refused are those of them that the response held.
+	refused map[string]string
 }
 
 // maxMessage is the maximum length of a stored NACK message, in bytes.
@@ -54,7 +56,14 @@ func (s *subscription) handleAck(req *request, now time.Time) ackResult {
 		s.lastNack.Names = append(s.lastNack.Names, r.Name)
 		s.rejected[r.Name] = r.Version
 	}
-	return ackResult{nacked: true, response: f, resources: len(resources), message: message, rejected: s.stillRejected()}
+	out := ackResult{nacked: true, response: f, resources: len(resources), message: message, rejected: s.stillRejected()}
+	out.refused = map[string]string{}
+	for _, r := range resources {
+		if _, still := out.rejected[r.Name]; still {
+			out.refused[r.Name] = r.Version
+		}
+	}
+	return out
 }
 
 // stillRejected returns the rejected resources that are still published in the rejected version, and drops the others.

@@ -82,8 +82,9 @@ type Observer interface {
 	// long: the request of the client is handled when it returns, so that the client is sent only what differs from the
 	// versions that it has. Other streams do not wait for it. It can be called at the same time as other methods.
 	Connected(key string)
-	// Acked reports that the client rejects none of the resources of the type that it was sent, up to the version.
-	Acked(key, identity, typeURL, version string)
+	// Acked reports that the client accepted a response, up to the version. rejected are the resources of the type that
+	// it was sent before and still rejects, given as versions by name; empty for none.
+	Acked(key, identity, typeURL, version string, rejected map[string]string)
 	// Nacked reports that the client rejected a response with these resources, given as versions by name, and its error
 	// message. rejected is empty if all of them have been replaced since. The client keeps its previous configuration.
 	// A rejected resource is sent again when its content changes.
@@ -95,6 +96,6 @@ type Observer interface {
 type noopObserver struct{}
 
 func (noopObserver) Connected(string)                                         {}
-func (noopObserver) Acked(string, string, string, string)                     {}
+func (noopObserver) Acked(string, string, string, string, map[string]string)  {}
 func (noopObserver) Nacked(string, string, string, map[string]string, string) {}
 func (noopObserver) Disconnected(string, string)                              {}

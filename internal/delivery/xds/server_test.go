@@ -201,7 +201,11 @@ func (h *recordingObserver) Connected(key string) {
 	}
 }
 
-func (h *recordingObserver) Acked(key, _, typeURL, version string) {
+func (h *recordingObserver) Acked(key, _, typeURL, version string, rejected map[string]string) {
+	if len(rejected) > 0 {
+		h.add(fmt.Sprintf("ack %s %s but %q", key, typeLabel(typeURL), slices.Sorted(maps.Keys(rejected))))
+		return
+	}
 	h.add("ack " + key + " " + typeLabel(typeURL))
 }
 func (h *recordingObserver) Disconnected(key, identity string) { h.add("gone " + key + " " + identity) }

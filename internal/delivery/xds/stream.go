@@ -238,14 +238,12 @@ func (st *stream) notifyObserver(typeURL string, did ackResult, now time.Time) {
 	case did.acked:
 		m.forType(typeURL).acks.Inc()
 		m.ackLatency.Observe(now.Sub(did.response.changedAt).Seconds())
-		if len(did.rejected) == 0 {
-			observer.Acked(st.group.key, st.identity, typeURL, did.response.version)
-		}
+		observer.Acked(st.group.key, st.identity, typeURL, did.response.version, did.rejected)
 	case did.nacked:
 		m.forType(typeURL).nacks.Inc()
 		st.server.opts.Logger.Warn("configuration rejected", "key", st.group.key, "client", st.identity,
 			"type", typeLabel(typeURL), "resources", did.resources, "message", did.message)
-		observer.Nacked(st.group.key, st.identity, typeURL, did.rejected, did.message)
+		observer.Nacked(st.group.key, st.identity, typeURL, did.refused, did.message)
 	case did.unknownNonce:
 		m.forType(typeURL).unknownNonces.Inc()
 	}

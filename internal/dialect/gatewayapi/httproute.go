@@ -119,7 +119,7 @@ func (r *httpRouteRule) attach(o *gatewayv1.HTTPRoute, index int, key parentKey,
 			hosts[served{host, l.port}] = true
 			r.attached.Emit(listenerKey{key, l.section}, at.Object())
 			if l.secret != "" {
-				r.hosts.Secure(host, l.secret, at.At(fmt.Sprintf("spec.parentRefs[%d]", index)))
+				r.hosts.Secure(host, l.secret, l.origin)
 			}
 		}
 		if !attached {

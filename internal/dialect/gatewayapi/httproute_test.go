@@ -76,7 +76,7 @@ func TestListenerConditions(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(spec), &l); err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
-		got := newListener("own", 0, l)
+		got := newListener(model.Origin{}, "own", 0, l)
 		if got.accepted.Reason != want.accepted || got.resolved.Reason != want.resolved || got.served != want.served {
 			t.Errorf("%s: %+v, %+v, served %v; want %+v", spec, got.accepted, got.resolved, got.served, want)
 		}

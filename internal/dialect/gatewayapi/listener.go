@@ -9,6 +9,7 @@ import (
 
 	attach "anymesh.dev/anymesh/api/gatewayapi"
 	"anymesh.dev/anymesh/internal/gateway"
+	"anymesh.dev/anymesh/model"
 )
 
 // parentKey is a Gateway or a ListenerSet.
@@ -31,6 +32,8 @@ type attachedTo struct {
 	// secret is the Secret with the certificate, empty for plain HTTP.
 	secret string
 	routes attach.Namespaces
+	// origin is the reference to the Secret.
+	origin model.Origin
 	// accepted and resolved are its conditions. It serves only if served is true.
 	accepted, resolved condition
 	served             bool
@@ -40,9 +43,13 @@ func (l attachedTo) compare(other attachedTo) int {
 	return cmp.Or(cmp.Compare(l.index, other.index), strings.Compare(string(l.section), string(other.section)))
 }
 
-// newListener checks a listener of a Gateway or ListenerSet in a namespace.
-func newListener(namespace string, index int, l gatewayv1.Listener) attachedTo {
+// certificateField is the field of a listener that names its Secret.
+const certificateField = "spec.listeners[%d].tls.certificateRefs[0]"
+
+// newListener checks a listener of a Gateway or ListenerSet.
+func newListener(at model.Origin, namespace string, index int, l gatewayv1.Listener) attachedTo {
 	out := attachedTo{
+		origin: at.At(fmt.Sprintf(certificateField, index)),
 		index: index, section: l.Name, number: l.Port, host: l.Hostname,
 		routes: attach.RouteNamespaces(namespace, l.AllowedRoutes),
 	}

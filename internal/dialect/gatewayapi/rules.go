@@ -97,7 +97,7 @@ func (r *gatewayListenerRule) evaluate(id types.NamespacedName, all []*gatewayv1
 	}
 	valid := gatewayFault(gateway) == condition{}
 	for i, l := range gateway.Spec.Listeners {
-		listener := newListener(gateway.Namespace, i, l)
+		listener := newListener(originOf("Gateway", gateway), gateway.Namespace, i, l)
 		listener.served = listener.served && valid
 		r.listeners.Emit(parentKey{"Gateway", id.Namespace, id.Name}, listener)
 	}
@@ -152,7 +152,7 @@ func (r *setListenerRule) evaluate(id types.NamespacedName, all []*gatewayv1.Lis
 		return
 	}
 	for i, l := range set.Spec.Listeners {
-		listener := newListener(set.Namespace, i, gatewayv1.Listener(l))
+		listener := newListener(originOf("ListenerSet", set), set.Namespace, i, gatewayv1.Listener(l))
 		listener.served = listener.served && accepted.True
 		r.listeners.Emit(parentKey{"ListenerSet", id.Namespace, id.Name}, listener)
 	}
@@ -174,7 +174,7 @@ func listenerStates(key parentKey, listeners *incremental.Reader[parentKey, atta
 		}
 		all, some = all && l.served, some || l.served
 		out = append(out, listenerState{
-			name: l.section, routes: int32(len(attached.Read(listenerKey{key, l.section}))),
+			name: l.section, secret: l.secret, routes: int32(len(attached.Read(listenerKey{key, l.section}))),
 			httpRoute:  l.served || l.resolved.Reason != string(gatewayv1.ListenerReasonInvalidRouteKinds),
 			conditions: []condition{l.accepted, l.resolved, programmed},
 		})

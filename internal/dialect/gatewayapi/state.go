@@ -44,6 +44,7 @@ type state struct {
 
 type listenerState struct {
 	name       gatewayv1.SectionName
+	secret     string // NAMESPACE/NAME, or ""
 	routes     int32
 	httpRoute  bool
 	conditions []condition
@@ -68,11 +69,11 @@ func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Objec
 		o.Status.Conditions = w.apply(o.Status.Conditions, s.conditions)
 	case *gatewayv1.Gateway:
 		if len(s.conditions) > 0 { // otherwise it is of another class
-			w.gateway(&o.Status, s)
+			w.gateway(&o.Status, s.withoutCertificates(in.Findings))
 		}
 	case *gatewayv1.ListenerSet:
 		if len(s.conditions) > 0 {
-			w.listenerSet(&o.Status, s)
+			w.listenerSet(&o.Status, s.withoutCertificates(in.Findings))
 		}
 	case *gatewayv1.HTTPRoute:
 		w.route(&o.Status.RouteStatus, s, dropped(in.Findings))

@@ -62,3 +62,43 @@ func TestStatusOfOthers(t *testing.T) {
 		t.Errorf("status %+v", got)
 	}
 }
+
+// TestListenerWithoutCertificate checks that a Secret without certificate is in the conditions of the listeners that
+// name it, and no longer when the finding is gone.
+func TestListenerWithoutCertificate(t *testing.T) {
+	listener := func(name gatewayv1.SectionName, secret string) listenerState {
+		return listenerState{name: name, secret: secret, httpRoute: true, conditions: []condition{
+			yes(gatewayv1.ListenerConditionResolvedRefs, gatewayv1.ListenerReasonResolvedRefs),
+			yes(gatewayv1.ListenerConditionProgrammed, gatewayv1.ListenerReasonProgrammed),
+		}}
+	}
+	s := state{
+		conditions: []condition{yes(gatewayv1.GatewayConditionAccepted, gatewayv1.GatewayReasonAccepted)},
+		listeners: []listenerState{
+			listener("http", ""), listener("a", "a/web"), listener("b", "a/other"), listener("again", "a/web"),
+		},
+	}
+	before := &gatewayv1.Gateway{}
+	status := func(findings []model.Finding) (out [4]string, accepted string) {
+		in := dialect.StatusInput{State: s, Findings: findings, Now: time.Unix(1_700_000_000, 0)}
+		before = Dialect{}.Status(before, in).(*gatewayv1.Gateway)
+		for i, l := range before.Status.Listeners {
+			for _, c := range l.Conditions {
+				out[i] += string(c.Status) + " " + c.Reason + " " + c.Message + "; "
+			}
+		}
+		return out, before.Status.Conditions[0].Reason
+	}
+	const fine = "True ResolvedRefs ; True Programmed ; "
+	const text = "spec.listeners[1].tls.certificateRefs[0]: Secret a/web: it has no tls.key"
+	const broken = "False InvalidCertificateRef " + text + "; False Invalid " + text + "; "
+	if got, accepted := status([]model.Finding{
+		{Code: model.CodeNoCertificate, Path: "spec.listeners[1].tls.certificateRefs[0]", Text: "Secret a/web: it has no tls.key"},
+		{Code: model.CodeInvalidField, Path: "spec.listeners[2].tls.certificateRefs[0]", Text: "another one"},
+	}); got != [4]string{fine, broken, fine, broken} || accepted != "ListenersNotValid" {
+		t.Errorf("with a broken Secret: %q, %s", got, accepted)
+	}
+	if got, accepted := status(nil); got != [4]string{fine, fine, fine, fine} || accepted != "Accepted" {
+		t.Errorf("with a valid Secret: %q, %s", got, accepted)
+	}
+}

@@ -119,4 +119,5 @@ func typedConfig(m proto.Message) *anypb.Any {
 // The messages that are rendered here; naming them links their types into the binary for Decode.
 var _ = []proto.Message{&listenerv3.Listener{}, &routev3.RouteConfiguration{},
 	&routev3.ScopedRouteConfiguration{}, &clusterv3.Cluster{},
-	&endpointv3.ClusterLoadAssignment{}, &tlsv3.Secret{}, &corev3.TypedExtensionConfig{}}
+	&endpointv3.ClusterLoadAssignment{}, &tlsv3.Secret{}, &tlsv3.SdsSecretConfig{},
+	&corev3.TypedExtensionConfig{}}

@@ -14,9 +14,11 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// serverSocket returns the TLS socket of a listener with one of its certificates, and its secrets.
-func serverSocket(l model.Listener, c model.Certificate) (*corev3.TransportSocket, []sidecar.Resource) {
-	context, secrets := tlsContext("ingress", l.Protocol, &c, l.TLS.Validation, l.TLS.Origin)
+// serverSocket returns the TLS socket of a listener with one of its certificates, and its secrets, which are of an
+// origin.
+func serverSocket(l model.Listener, c model.Certificate,
+	origin model.Origin) (*corev3.TransportSocket, []sidecar.Resource) {
+	context, secrets := tlsContext("ingress", l.Protocol, &c, l.TLS.Validation, origin)
 	return transportSocket(&tlsv3.DownstreamTlsContext{
 		CommonTlsContext:         context,
 		RequireClientCertificate: wrapperspb.Bool(l.TLS.Validation != nil),
@@ -67,14 +69,16 @@ func tlsContext(direction string, p model.Protocol, c *model.Certificate, v *mod
 	return out, secrets
 }
 
-// certificateSecret returns how Envoy gets a certificate, and the secret if the control plane serves it.
+// certificateSecret returns how Envoy gets a certificate, and the secret if the control plane serves it. Of a Secret, it
+// is what the agent rejects if there is no certificate.
 func certificateSecret(direction string, c model.Certificate,
 	origin model.Origin) (*tlsv3.SdsSecretConfig, []sidecar.Resource) {
 	switch c.Secret.Provider {
 	case model.ProviderSocket:
 		return socketSecret(c.Secret.Name), nil
 	case model.ProviderKubernetes:
-		return socketSecret(sidecar.KubernetesSecretPrefix + c.Secret.Name), nil
+		config := socketSecret(sidecar.KubernetesSecretPrefix + c.Secret.Name)
+		return config, []sidecar.Resource{newResource(config.Name, config, origin)}
 	case model.ProviderMesh:
 		c = identityCertificate
 	}

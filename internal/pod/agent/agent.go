@@ -191,10 +191,11 @@ func Run(ctx context.Context, cfg Config) error {
 		wg.Go(func() { a.names.watch(ctx) })
 	}
 
-	if err := a.startSecrets(ctx, wg.Go); err != nil {
+	certificates, err := a.startSecrets(ctx, wg.Go)
+	if err != nil {
 		return err
 	}
-	relayStarted, err := a.startRelay(ctx, wg.Go)
+	relayStarted, err := a.startRelay(ctx, wg.Go, certificates)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ import (
 )
 
 // startRelay starts the relay between the proxy and the control plane, if the pod has one. started must be called when
-// the proxy is ready.
-func (a *agent) startRelay(ctx context.Context, run func(func())) (started func(), err error) {
+// the proxy is ready. certificates are those of relay.Relay.
+func (a *agent) startRelay(ctx context.Context, run func(func()),
+	certificates func() map[string]string) (started func(), err error) {
 	if (a.RelaySocket == "") != (a.RelayAddress == "") {
 		return nil, errors.New("agent: --relay-socket and --relay-address require each other")
 	}
@@ -34,6 +35,7 @@ func (a *agent) startRelay(ctx context.Context, run func(func())) (started func(
 	}
 	pod, _ := os.Hostname() // for messages only
 	r := relay.New(func() (*grpc.ClientConn, error) { return a.dialControlPlane(a.RelayAddress) }, pod, a.Logger)
+	r.Certificates = certificates
 	run(func() {
 		if err := r.Serve(ctx, l); err != nil {
 			a.Logger.Error("the proxy gets no configuration", "error", err)

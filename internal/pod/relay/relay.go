@@ -42,6 +42,10 @@ const (
 
 // Relay serves one Envoy, or the gRPC libraries of a pod. Use New.
 type Relay struct {
+	// Certificates returns the certificates that Envoy takes from Secrets, by name, with why it cannot have them: an empty
+	// text if it can. The control plane is told. It is nil if there are none; set it before Serve.
+	Certificates func() map[string]string
+
 	upstreams upstreams
 	pod       string
 	log       *slog.Logger
@@ -103,7 +107,8 @@ func (r *Relay) forward(method string) grpc.StreamDesc {
 func (r *Relay) stream(down grpc.ServerStream, method string) error {
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()
-	s := &session{Relay: r, down: down, subscribed: map[string]string{}, problems: map[string]string{}}
+	s := &session{Relay: r, down: down, subscribed: map[string]string{}, problems: map[string]string{},
+		certificates: certificates{problems: map[string]string{}}}
 	requests, downEnd := receive(ctx, down)
 	var responses <-chan []byte
 	var upEnd <-chan error

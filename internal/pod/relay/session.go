@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"anymesh.dev/anymesh/sidecar"
 )
 
 const secretType = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
@@ -36,10 +38,14 @@ type session struct {
 	// problems are the errors to report when Envoy acknowledges a response, by nonce.
 	problems map[string]string
 	sent     int // responses of the relay
+	// begun is set by the first request of Envoy, which names the node.
+	begun        bool
+	certificates certificates
 }
 
 // request handles a message of Envoy.
 func (s *session) request(m []byte) error {
+	s.begun = true
 	if typeOf(m, requestType) != secretType {
 		return s.sendUp(m)
 	}
@@ -86,7 +92,11 @@ func (s *session) request(m []byte) error {
 
 // response handles a message of the control plane.
 func (s *session) response(m []byte) error {
-	if typeOf(m, responseType) != secretType {
+	switch typeOf(m, responseType) {
+	case secretType:
+	case sidecar.CertificateSourceType:
+		return s.certificateResponse(m)
+	default:
 		return s.down.SendMsg(&m)
 	}
 	var r discoveryv3.DeltaDiscoveryResponse
@@ -125,8 +135,11 @@ func (s *session) response(m []byte) error {
 	return s.reportAgain(failed)
 }
 
-// poll sends the secrets whose files changed.
+// poll sends the secrets whose files changed, and reports the certificates of Secrets whose problems changed.
 func (s *session) poll() error {
+	if err := s.pollCertificates(); err != nil {
+		return err
+	}
 	changed := s.secrets.poll(maps.Keys(s.subscribed))
 	if err := s.sendChanged(); err != nil {
 		return err

@@ -27,7 +27,9 @@ func TestProblemsAreEvents(t *testing.T) {
 		reason, contains string
 	}{
 		{nil, "CertificateUnavailable", "it does not exist; connections to its hosts fail"},
-		{map[string][]byte{}, "CertificateUnavailable", "failed to find any PEM data in certificate input; connections to its hosts fail"},
+		{map[string][]byte{}, "CertificateUnavailable", "it has no tls.crt; connections to its hosts fail"},
+		{map[string][]byte{"tls.crt": first["tls.crt"]}, "CertificateUnavailable", "it has no tls.key; connections to its hosts fail"},
+		{map[string][]byte{"tls.crt": []byte("x"), "tls.key": first["tls.key"]}, "CertificateUnavailable", "failed to find any PEM data in certificate input; connections to its hosts fail"},
 		{mismatch, "CertificateUnavailable", "private key does not match public key; connections to its hosts fail"},
 		{first, "CertificateServed", "the gateway has the certificate"},
 		{mismatch, "CertificateUnavailable", "private key does not match public key; the last certificate stays in use"},

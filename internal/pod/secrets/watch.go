@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -108,11 +109,10 @@ func (w *watches) lacks(id name, one *watch, problem string) {
 
 // changed sends a version of a Secret to the followers, unless it has the certificate of the last one or no valid one.
 func (w *watches) changed(id name, one *watch, secret *corev1.Secret) {
-	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
-		w.lacks(id, one, err.Error())
+	problem := problemOf(secret)
+	if w.lacks(id, one, problem); problem != "" {
 		return
 	}
-	w.lacks(id, one, "")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one.last != nil && sameCertificate(one.last, secret) {
@@ -126,6 +126,35 @@ func (w *watches) changed(id name, one *watch, secret *corev1.Secret) {
 		}
 		follower <- secret
 	}
+}
+
+// problemOf returns why a Secret has no valid certificate, or "". It names the keys of the Secret.
+func problemOf(secret *corev1.Secret) string {
+	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+		if len(secret.Data[key]) == 0 {
+			return "it has no " + key
+		}
+	}
+	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
+		return "tls.crt with tls.key: " + err.Error()
+	}
+	return ""
+}
+
+// problems returns the Secrets whose state is known, with their problems, which are empty if there are none. Secrets
+// have the names that Envoy asks for.
+func (w *watches) problems() map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]string{}
+	for id, one := range w.open {
+		if one.problem != "" {
+			out[id.String()] = fmt.Sprintf("Secret %s/%s: %s", id.namespace, id.name, one.problem)
+		} else if one.last != nil {
+			out[id.String()] = ""
+		}
+	}
+	return out
 }
 
 func sameCertificate(a, b *corev1.Secret) bool {
