@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -225,15 +226,19 @@ func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
 // certificates returns the certificate of each host: that of the oldest object.
 func (r *gatewayRule) certificates() []model.HostCertificate {
 	var out []model.HostCertificate
+	var last model.HostCertificate // several objects may name one listener
 	for _, c := range r.secured.Read(allKey{}) {
 		if n := len(out); n == 0 || out[n-1].Hosts[0] != c.Hosts[0] {
 			out = append(out, c)
-		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret &&
-			kept.Origin.Object() != c.Origin.Object() {
+		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret && !reflect.DeepEqual(c, last) {
+			other, older := kept.Origin.Object().String(), "that object is older, and "
+			if kept.Origin.Object() == c.Origin.Object() {
+				other, older = kept.Origin.Path, ""
+			}
 			r.findings.Emit(model.NewFinding(c.Origin, model.CodeNameConflict, fmt.Sprintf(
-				"%s has another certificate for host %s; that object is older, and its certificate is served",
-				kept.Origin.Object(), c.Hosts[0])))
+				"%s has another certificate for host %s; %sits certificate is served", other, c.Hosts[0], older)))
 		}
+		last = c
 	}
 	return out
 }

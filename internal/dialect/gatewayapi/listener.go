@@ -50,7 +50,7 @@ const certificateField = "spec.listeners[%d].tls.certificateRefs[0]"
 func newListener(at model.Origin, namespace string, index int, l gatewayv1.Listener) attachedTo {
 	out := attachedTo{
 		origin: at.At(fmt.Sprintf(certificateField, index)),
-		index: index, section: l.Name, number: l.Port, host: l.Hostname,
+		index:  index, section: l.Name, number: l.Port, host: l.Hostname,
 		routes: attach.RouteNamespaces(namespace, l.AllowedRoutes),
 	}
 	field := fmt.Sprintf("spec.listeners[%d]", index)
