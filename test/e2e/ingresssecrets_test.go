@@ -31,8 +31,8 @@ spec:
 	return out.String()
 }
 
-// brokenSecrets checks that one broken Secret among many hurts only its hosts, that events about it and its Ingress and the check name it,
-// and that a Secret that is repaired is used.
+// brokenSecrets checks that one broken Secret among many hurts only its hosts, that events about it and its Ingress,
+// and the check, name it, and that a Secret that is repaired is used.
 func brokenSecrets(t *testing.T, ca *authority, g *forwarded) {
 	t.Helper()
 	secrets := lab.kube.CoreV1().Secrets("shop")

@@ -61,7 +61,7 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	}},
 	{"internal/pod/dns", nil},
 	{"internal/pod/capture", []string{"internal/pod/dns"}},
-	{"internal/pod/secrets", []string{"sidecar"}}, {"internal/pod/relay", []string{"internal/identity"}},
+	{"internal/pod/secrets", []string{"sidecar"}}, {"internal/pod/relay", []string{"internal/identity", "sidecar"}},
 	{"internal/pod/agent", []string{
 		"internal/connlimit", "internal/serverlimit", "internal/identity", "internal/pod/capture", "internal/pod/dns", "internal/pod/relay", "internal/pod/secrets",
 		"model", "sidecar",

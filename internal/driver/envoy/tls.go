@@ -69,8 +69,8 @@ func tlsContext(direction string, p model.Protocol, c *model.Certificate, v *mod
 	return out, secrets
 }
 
-// certificateSecret returns how Envoy gets a certificate, and the secret if the control plane serves it. Of a Secret, it
-// is what the agent rejects if there is no certificate.
+// certificateSecret returns how Envoy gets a certificate, and the secret if the control plane serves it. Of a Secret,
+// it is what the agent rejects if there is no certificate.
 func certificateSecret(direction string, c model.Certificate,
 	origin model.Origin) (*tlsv3.SdsSecretConfig, []sidecar.Resource) {
 	switch c.Secret.Provider {

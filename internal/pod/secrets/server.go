@@ -45,8 +45,8 @@ func New(client kubernetes.Interface, log *slog.Logger) *Server {
 	return &Server{secrets: &watches{client: client, log: log, report: report, open: map[name]*watch{}}, log: log}
 }
 
-// Problems returns the certificates that Envoy asks for, by name, with why their Secrets have none: an empty text if they
-// have one. A Secret that is not read yet is not among them.
+// Problems returns the certificates that Envoy asks for, by name, with why their Secrets have none: an empty text if
+// they have one. A Secret that is not read yet is not among them.
 func (s *Server) Problems() map[string]string { return s.secrets.problems() }
 
 // Serve serves on the socket until the context ends. Only the user of the process may connect.
