@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"anymesh.dev/anymesh/internal/adminsocket"
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/discovery"
 )
@@ -48,6 +49,6 @@ func proxyRunCommand() *cobra.Command {
 	c.Flags().StringVar(&logLevel, "log-level", "info",
 		"trace, debug, info, warning, error, critical or off; with --discovery")
 	c.Flags().StringVar(&o.Admin, "admin", "",
-		"Unix domain socket that takes POST "+discovery.DrainPath+", which asks clients to leave; with --discovery")
+		"Unix domain socket that takes POST "+adminsocket.DrainPath+", which asks clients to leave; with --discovery")
 	return c
 }

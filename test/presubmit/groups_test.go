@@ -11,7 +11,8 @@ import (
 var groups = []string{
 	"model", "api", "charts", "sidecar",
 	"internal/truncate", "internal/spelling", "internal/ratelimit", "internal/timerslack", "internal/memlimit",
-	"internal/connlimit", "internal/serverlimit", "internal/build", "internal/h2frame", "internal/xdsclient", "docs/findings", "internal/identity",
+	"internal/connlimit", "internal/serverlimit", "internal/build", "internal/h2frame", "internal/xdsclient", "internal/adminsocket",
+	"docs/findings", "internal/identity",
 	"internal/fleet", "internal/aggregate", "internal/proxy",
 	"internal/incremental", "internal/store", "internal/gateway", "internal/dialect", "internal/driver", "internal/engine",
 	"internal/delivery", "internal/objects", "internal/pod", "internal/trait", "test/cases", "test/sds", "internal/observe",

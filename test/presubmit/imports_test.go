@@ -95,7 +95,7 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	{"internal/dialect/builtin", []string{"internal/dialect", "internal/dialect/..."}},
 	{"internal/driver/...", []string{"model", "sidecar"}},
 	{"internal/driver/pipy", []string{"model", "sidecar"}},
-	{"internal/driver/pipy/repo", []string{"internal/driver/pipy", "internal/xdsclient"}},
+	{"internal/driver/pipy/repo", []string{"internal/adminsocket", "internal/driver/pipy", "internal/xdsclient"}},
 	{"internal/driver/native", []string{"model", "sidecar", "internal/proxy/config"}},
 	{"internal/driver", []string{"sidecar", "internal/driver/..."}},
 	{"internal/engine", []string{"model", "sidecar", "internal/dialect", "internal/incremental", "internal/store"}},
@@ -160,7 +160,8 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 		"internal/pod/inject",
 	}},
 	{"internal/cli", []string{
-		"internal/memlimit", "internal/build", "api/...", "internal/fleet", "internal/aggregate", "internal/proxy", "internal/proxy/discovery",
+		"internal/memlimit", "internal/build", "internal/adminsocket", "api/...", "internal/fleet", "internal/aggregate", "internal/proxy",
+		"internal/proxy/discovery",
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",

@@ -3,6 +3,7 @@ package presubmit
 // proxyImports are the rules of the proxy, which imports no package of the mesh.
 var proxyImports = []rule{
 	{"internal/h2frame", nil},
+	{"internal/adminsocket", nil},
 	{"internal/xdsclient", nil},
 	{"internal/proxy/config", nil},
 	{"internal/proxy/http1", nil},
@@ -44,5 +45,5 @@ var proxyImports = []rule{
 		"internal/proxy/jsonsocket", "internal/proxy/metadata", "internal/proxy/object", "internal/proxy/proxyprotocol",
 		"internal/proxy/session", "internal/proxy/stream", "internal/proxy/tlsfile", "internal/proxy/tracing", "internal/proxy/websocket",
 	}},
-	{"internal/proxy/discovery", []string{"internal/proxy", "internal/proxy/config", "internal/xdsclient"}},
+	{"internal/proxy/discovery", []string{"internal/adminsocket", "internal/proxy", "internal/proxy/config", "internal/xdsclient"}},
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"anymesh.dev/anymesh/internal/adminsocket"
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/internal/xdsclient"
@@ -18,7 +19,7 @@ const drainTime = 10 * time.Second
 type Options struct {
 	// Socket is the Unix domain socket on which the agent relays the configuration, and Node the xDS node ID.
 	Socket, Node string
-	// Admin is the Unix domain socket for DrainPath; empty for none.
+	// Admin is the Unix domain socket of package adminsocket; empty for none.
 	Admin string
 }
 
@@ -30,7 +31,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	defer stop()
 	p := proxy.New(running, log)
 	if o.Admin != "" {
-		if err := serveAdmin(running, o.Admin, p.Retire, log); err != nil {
+		if err := adminsocket.Serve(running, o.Admin, p.Retire, log); err != nil {
 			return err
 		}
 	}

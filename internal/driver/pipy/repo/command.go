@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"anymesh.dev/anymesh/internal/adminsocket"
 	"anymesh.dev/anymesh/internal/driver/pipy"
 )
 
@@ -27,7 +28,7 @@ func Command() *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Socket, "discovery", "", "Unix domain socket on which the agent relays the configuration")
 	c.Flags().StringVar(&o.Node, "node", "", "xDS node ID of the pod")
-	c.Flags().StringVar(&o.Admin, "admin", "", "Unix domain socket that takes POST "+DrainPath+", which asks clients to leave")
+	c.Flags().StringVar(&o.Admin, "admin", "", "Unix domain socket that takes POST "+adminsocket.DrainPath+", which asks clients to leave")
 	for _, name := range []string{"discovery", "node"} {
 		_ = c.MarkFlagRequired(name) // only fails for an unknown flag
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"anymesh.dev/anymesh/internal/adminsocket"
 	"anymesh.dev/anymesh/internal/driver/pipy"
 	"anymesh.dev/anymesh/internal/xdsclient"
 )
@@ -23,7 +24,7 @@ type Options struct {
 	Socket, Node string
 	// Program is the name or path of pipy.
 	Program string
-	// Admin is the Unix domain socket for DrainPath; empty for none.
+	// Admin is the Unix domain socket of package adminsocket; empty for none.
 	Admin string
 }
 
@@ -37,7 +38,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	defer cancel()
 	c := newCodebase()
 	if o.Admin != "" {
-		if err := c.serveAdmin(ctx, o.Admin); err != nil {
+		if err := adminsocket.Serve(ctx, o.Admin, c.drain, log); err != nil {
 			return err
 		}
 	}

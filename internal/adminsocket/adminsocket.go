@@ -1,4 +1,5 @@
-package discovery
+// Package adminsocket serves the requests of a pod's agent to a sidecar that is ours, on a Unix domain socket.
+package adminsocket
 
 import (
 	"context"
@@ -10,16 +11,14 @@ import (
 	"net/http"
 	"os"
 	"time"
-
-	"anymesh.dev/anymesh/internal/proxy/config"
 )
 
-// DrainPath is the path of the POST request that makes clients leave, on the socket of Options.Admin.
+// DrainPath is the path of the POST request that makes clients leave.
 const DrainPath = "/drain"
 
-// serveAdmin serves DrainPath on a Unix domain socket until the context ends. It replaces the file of a process that
-// has ended.
-func serveAdmin(ctx context.Context, socket string, drain func(), log *slog.Logger) error {
+// Serve serves DrainPath on the socket until the context ends, and returns as soon as it listens. It replaces the file
+// of a process that has ended.
+func Serve(ctx context.Context, socket string, drain func(), log *slog.Logger) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("admin socket: %w", err)
 	}
@@ -37,10 +36,4 @@ func serveAdmin(ctx context.Context, socket string, drain func(), log *slog.Logg
 		}
 	}()
 	return nil
-}
-
-// Level returns a log level by the name that it has in configurations. It reports false for an unknown name.
-func Level(name string) (level slog.Level, known bool) {
-	level, known = config.Levels[name]
-	return level, known
 }
