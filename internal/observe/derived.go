@@ -28,18 +28,20 @@ func derivedLines(view *model.View, workload string, lines []Line) []Line {
 	if slices.ContainsFunc(lines, logged) || slices.ContainsFunc(view.Needs(), aboutMetadata) {
 		return nil // the file has all entries of the log, and metadata are not part of requests
 	}
+	streams := !slices.ContainsFunc(view.Needs(), limitsConnections)
+	sendable := func(r model.Request) bool { return r.Protocol.Requests() || r.Protocol == model.TCP && streams }
 	var out []Line
 	hosts := addressesOf(view, lines)
 	for _, r := range requests.Outbound(view).Requests {
 		if view.Gateway {
 			break
 		}
-		if r.Address = hosts.of(r); r.Address.IsValid() && r.Protocol.Requests() {
+		if r.Address = hosts.of(r); r.Address.IsValid() && sendable(r) {
 			out = append(out, Line{Workload: workload, Host: r.Host, Request: r})
 		}
 	}
 	for _, r := range requests.Inbound(view).Requests {
-		if l, sendable := inboundLine(view, workload, r); sendable {
+		if l, is := inboundLine(view, workload, r); is && sendable(r) {
 			l.Request.Address = hosts.of(model.Request{Host: r.Host})
 			out = append(out, l)
 		}
@@ -71,20 +73,29 @@ func chosen(all []Line) []Line {
 
 func aboutMetadata(n model.Need) bool { return n.Feature == "route.match.predicate" }
 
+// limitsConnections reports whether open streams count, which they do until both sides have closed them: no client sees
+// when that is.
+func limitsConnections(n model.Need) bool {
+	return n.Feature == "destination.limits" || n.Feature == "listener.circuitBreaker"
+}
+
 // inboundLine returns the line of an inbound request. It reports false for clients that the external network does not
-// have, for gRPC with TLS, whose client says only that there is no connection, and for listeners with rates, which the
-// lines of the file use up, or whose certificate nobody serves.
+// have, for gRPC with TLS, whose client says only that there is no connection, for TLS that the listener forwards as a
+// stream, since the servers of a case greet first, and for listeners with rates, which the lines of the file use up, or
+// whose certificate nobody serves.
 func inboundLine(view *model.View, workload string, r model.Request) (Line, bool) {
 	l := Line{Into: true, Workload: workload, Host: r.Host, Request: r}
 	l.Request.ServerName = ""
 	for _, in := range view.Inbound {
 		limited := in.Listener.ConnectionRate != nil || len(in.Listener.RequestRates) > 0
-		if tls := in.Listener.TLS; in.Listener.Port == r.Port &&
-			(limited || tls != nil && tls.Certificate != nil && strings.HasSuffix(tls.Certificate.Secret.Name, unknownSecret)) {
+		tls := in.Listener.TLS
+		unknown := tls != nil && tls.Certificate != nil && strings.HasSuffix(tls.Certificate.Secret.Name, unknownSecret)
+		forwarded := tls == nil && r.TLS != nil && !r.Protocol.Requests()
+		if in.Listener.Port == r.Port && (limited || unknown || forwarded) {
 			return l, false
 		}
 	}
-	if r.Client.IsValid() || !r.Protocol.Requests() || r.TLS != nil && r.Protocol == model.GRPC {
+	if r.Client.IsValid() || r.TLS != nil && r.Protocol == model.GRPC {
 		return l, false
 	}
 	if r.TLS != nil && len(r.TLS.Names) > 0 {
