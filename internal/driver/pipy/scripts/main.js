@@ -23,6 +23,13 @@
   // turn chooses the endpoint of the next try.
   turn = () => (_endpoint = routes.endpoint(_name, _cluster), _key = _name + ' ' + _endpoint),
 
+  // patience ends the wait for the first bytes of a client after some seconds. Without any, the server may be the one that
+  // sends first; asked is the server name of a complete ClientHello.
+  patience = (seconds, asked) => new Timeout(seconds).wait().then(() => (
+    _detected === undefined ? (_detected = '') : _detected === 'TLS' && asked() === undefined && (_detected = 'incomplete'),
+    new Data
+  )),
+
   host = address => address.indexOf(':') >= 0 ? '[' + address + ']' : address,
   named = (names, certificate) => !names || names.some(name => certificate.subjectAltNames.indexOf(name) >= 0),
 
@@ -43,7 +50,7 @@
     trusted: trust ? files.authorities(trust) : [],
     sni: () => _cluster.TLS.ServerName,
     verify: (ok, certificate) => ok && named(_cluster.TLS.Names, certificate),
-  }).to($=>$.connect(() => _endpoint))
+  }).to($=>$.connect(() => _endpoint, { idleTimeout: 0 }))
 
   .pipeline('connect h2 ' + trust)
   .connectTLS({
@@ -52,7 +59,7 @@
     sni: () => _cluster.TLS.ServerName,
     alpn: 'h2',
     verify: (ok, certificate) => ok && named(_cluster.TLS.Names, certificate),
-  }).to($=>$.connect(() => _endpoint)),
+  }).to($=>$.connect(() => _endpoint, { idleTimeout: 0 })),
 
   pipy({
     _match: undefined, _client: null, _detected: undefined, _request: undefined, _rules: undefined, _rule: undefined,
@@ -70,7 +77,7 @@
   .listen('127.0.0.1:9901')
   .demuxHTTP().to($=>$.replaceMessage(() => new Message('ready\n')))
 
-  .listen('0.0.0.0:15001', { transparent: true })
+  .listen('0.0.0.0:15001', { transparent: true, idleTimeout: 0 })
   .onStart(() => (
     _peeks = byName(__inbound.destinationPort, __inbound.destinationAddress),
     _match = _peeks ? undefined : outbound(__inbound.destinationPort, __inbound.destinationAddress),
@@ -80,6 +87,7 @@
   ))
   .branch(
     () => _peeks, $=>$
+      .insert(() => patience(1, () => _asked))
       .detectProtocol(name => _detected = name)
       .handleTLSClientHello(hello => _asked = (hello.serverNames?.[0] || '').toLowerCase())
       .branch(
@@ -100,7 +108,7 @@
     $=>$.link('stream')
   )
 
-  .listen('0.0.0.0:15000', { transparent: true })
+  .listen('0.0.0.0:15000', { transparent: true, idleTimeout: 0 })
   .onStart(() => (
     _match = config.Inbound.TrafficMatches[__inbound.destinationPort],
     _client = { names: [], tls: false, address: __inbound.remoteAddress },
@@ -109,15 +117,17 @@
   .branch(
     () => !_match || _match.Closed, $=>$.link('close'),
     () => !_match.TLS, $=>$.link('inbound'),
-    () => _match.TLS.Mode === 'Strict' && !_match.TLS.Exceptions, $=>$.link('accept'),
     $=>$
+    .insert(() => patience(_match.Protocol === 'tcp' ? 1 : 5, () => _client.asked))
     .detectProtocol(name => _detected = name)
     .handleTLSClientHello(hello => _client.asked = (hello.serverNames?.[0] || '').toLowerCase())
     .branch(
       () => _detected === 'TLS' && _client.asked !== undefined, $=>$.link('accept'),
-      () => _detected === 'TLS', $=>$.dummy(),
-      () => _detected !== undefined && (_match.TLS.Mode !== 'Strict' || excepted()), $=>$.link('inbound'),
-      () => _detected !== undefined, $=>$.link('close')
+      () => _detected === 'incomplete', $=>$.link('close'),
+      () => _detected !== undefined && _detected !== 'TLS', $=>$.branch(
+        () => _match.TLS.Mode !== 'Strict' || excepted(), $=>$.link('inbound'),
+        $=>$.link('close')
+      )
     )
   )
 
@@ -148,7 +158,7 @@
     () => !_endpoint, $=>$.link('close'),
     () => _cluster?.TLS && _cluster.Version === 2, $=>$.link(() => 'connect h2 ' + _cluster.TLS.Trusted),
     () => _cluster?.TLS, $=>$.link(() => 'connect ' + _cluster.TLS.Trusted),
-    $=>$.connect(() => _endpoint)
+    $=>$.connect(() => _endpoint, { idleTimeout: 0 })
   )
 
   .pipeline('forward')
