@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,17 +28,28 @@ func (r *sliceRule) evaluate(id types.NamespacedName, all []*discoveryv1.Endpoin
 	if service.Name == "" || slice.AddressType == discoveryv1.AddressTypeFQDN || slice.DeletionTimestamp != nil {
 		return
 	}
-	for _, p := range slice.Ports {
-		if p.Port == nil || p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP {
-			continue
-		}
+	for port, groups := range groupsOfPorts(service, slice.Ports) {
 		for _, e := range slice.Endpoints {
 			r.endpoint(id, e, model.Endpoint{
-				Workload: model.Key{Mesh: Mesh, Name: service.String()}, Port: uint16(*p.Port),
-				Groups: []string{group(service, deref(p.Name))},
+				Workload: model.Key{Mesh: Mesh, Name: service.String()}, Port: port, Groups: groups,
 			})
 		}
 	}
+}
+
+// groupsOfPorts returns the groups of each TCP port number: several ports of a Service may lead to one port of its pods.
+func groupsOfPorts(service types.NamespacedName, ports []discoveryv1.EndpointPort) map[uint16][]string {
+	groups := map[uint16][]string{}
+	for _, p := range ports {
+		if p.Port != nil && (p.Protocol == nil || *p.Protocol == corev1.ProtocolTCP) {
+			number := uint16(*p.Port)
+			groups[number] = append(groups[number], group(service, deref(p.Name)))
+		}
+	}
+	for _, names := range groups {
+		slices.Sort(names)
+	}
+	return groups
 }
 
 // endpoint adds an endpoint on a port. It has no UID, because its pod may be an instance of another workload.
@@ -53,12 +65,14 @@ func (r *sliceRule) endpoint(id types.NamespacedName, e discoveryv1.Endpoint, on
 		Namespace: id.Namespace, Name: fmt.Sprintf("%s/%s/%d", id.Name, address, on.Port),
 	}
 	on.Addresses, on.Ready = []netip.Addr{address}, e.Conditions.Ready == nil || *e.Conditions.Ready
-	if on.Ready {
-		r.ready.Emit(on.Groups[0], struct{}{})
-	}
-	if ref := e.TargetRef; ref != nil && ref.Kind == "Pod" {
-		pod := model.Instance{Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
-		r.pods.Emit(on.Groups[0], podPort{pod, on.Port})
+	for _, group := range on.Groups {
+		if on.Ready {
+			r.ready.Emit(group, struct{}{})
+		}
+		if ref := e.TargetRef; ref != nil && ref.Kind == "Pod" {
+			pod := model.Instance{Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
+			r.pods.Emit(group, podPort{pod, on.Port})
+		}
 	}
 	r.endpoints.Emit(on)
 }
