@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -23,7 +24,9 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/dialect/ingress"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/gateway"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -57,14 +60,18 @@ func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 	}
 	c := &cluster{recorder: events.NewFakeRecorder(100_000), metrics: prometheus.NewRegistry()}
 	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).
-		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}).
+		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{},
+			&networkingv1.Ingress{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
 	log := slog.New(slog.DiscardHandler)
-	c.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, func(change engine.Change) {
+	ingresses := ingress.Dialect{Settings: ingress.Settings{
+		Enabled: true, Gateway: gateway.Settings{Namespace: gateway.DefaultNamespace},
+	}}
+	c.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}, ingresses}, engine.Settings{}, func(change engine.Change) {
 		c.Changed(change)
 	})
 	options := Options{
-		Dialects: []dialect.Statuses{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+		Dialects: []dialect.Statuses{appmesh.Dialect{}, ingresses}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
 		Mesh: c.engine, Delivered: c.delivered, Log: log, Registerer: c.metrics,
 	}
 	for _, set := range settings {

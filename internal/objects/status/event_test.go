@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	ingressapi "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/gateway"
 )
 
 // A condition that is False for warningDelay, or then becomes True again, causes an event. A condition that is True
@@ -72,6 +76,41 @@ func TestEventsOfObjectsWithoutConditions(t *testing.T) {
 		ofGroup := func(write string) bool { return strings.Contains(write, "BackendGroup") }
 		if got := c.takeWrites(); slices.ContainsFunc(got, ofGroup) {
 			t.Errorf("got writes %v", got)
+		}
+	})
+}
+
+// An Ingress has an event of its errors, also if its status is written at the same time: nothing else causes another look
+// at it.
+func TestEventsBesideAWrite(t *testing.T) {
+	testCluster(t, func(t *testing.T, c *cluster) {
+		backend := &networkingv1.IngressServiceBackend{Name: "gone", Port: networkingv1.ServiceBackendPort{Number: 80}}
+		o := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web", Generation: 1}}
+		o.Spec.IngressClassName = new("anymesh")
+		o.Spec.Rules = []networkingv1.IngressRule{{
+			Host: "web.example", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+				Paths: []networkingv1.HTTPIngressPath{{Path: "/", Backend: networkingv1.IngressBackend{Service: backend}}},
+			}},
+		}}
+		c.create(t,
+			&networkingv1.IngressClass{
+				ObjectMeta: metav1.ObjectMeta{Name: "anymesh"}, Spec: networkingv1.IngressClassSpec{Controller: ingressapi.Controller},
+			},
+			&corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: gateway.DefaultNamespace, Name: gateway.Name},
+				Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"}},
+			}, o)
+		c.run(t)
+		if got := c.takeWrites(); !slices.Equal(got, []string{"web"}) {
+			t.Fatalf("got writes %v", got)
+		}
+		advance(warningDelay)
+		if got := c.takeEvents(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.rules[0].http.paths[0]") {
+			t.Errorf("got events: %q", got)
+		}
+		advance(resyncPeriod)
+		if got := c.takeEvents(); got != "" {
+			t.Errorf("nothing changed: got events: %s", got)
 		}
 	})
 }

@@ -57,6 +57,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, known
 		return nil
 	}
 	if err == nil {
+		w.recordErrors(ref, want, findings)
 		w.recordEvents(ref, now, want)
 	}
 	return err
