@@ -126,14 +126,15 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 
 // publish makes the next root, with a name, and adds it to the bundle.
 func (p policy) publish(s state, name string, now time.Time) (state, error) {
-	next, err := newRoot(p.trustDomain, p.rootTTL, now)
+	// Certificates do not outlive their root: near its end, workloads renew earlier.
+	end := earlier(now.Add(phaseLength(s.maxLeafTTL)), nineTenths(now, s.signer.cert.NotAfter))
+	// The root signs when this phase ends, and the next phase may take as long.
+	next, err := newRoot(p.trustDomain, max(p.rootTTL, 3*end.Sub(now)), now)
 	if err != nil {
 		return s, err
 	}
-	s.next, s.names.next, s.rotateRequested = &next, name, false
+	s.next, s.names.next, s.phaseEnd, s.rotateRequested = &next, name, end, false
 	s.bundle = s.bundle.Union(NewBundle(next.cert))
-	// Certificates do not outlive their root: near its end, workloads renew earlier.
-	s.phaseEnd = earlier(now.Add(phaseLength(s.maxLeafTTL)), nineTenths(now, s.signer.cert.NotAfter))
 	return s, nil
 }
 
@@ -146,7 +147,8 @@ func (p policy) sign(s state, now time.Time) (state, error) {
 	s.crossCerts = slices.DeleteFunc(append([]*x509.Certificate{cross}, s.crossCerts...),
 		func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
 	s.crossCerts = s.crossCerts[:min(len(s.crossCerts), maxCrossCerts)]
-	s.phaseEnd = now.Add(phaseLength(s.maxLeafTTL))
+	// Certificates do not outlive their root.
+	s.phaseEnd = earlier(now.Add(phaseLength(s.maxLeafTTL)), s.signer.cert.NotAfter)
 	s.previous, s.signer, s.next, s.maxLeafTTL = s.signer.cert, *s.next, nil, p.leafTTL
 	s.names = rootNames{signer: s.names.next, previous: s.names.signer}
 	return s, nil

@@ -117,19 +117,24 @@ func isTrusted(leaf *x509.Certificate, roots *Bundle) error {
 // At any time, every pod and replica verify each other: through automatic and requested rotations, plans of users, new
 // pods, and replicas that restart.
 func TestRotationKeepsMutualTrust(t *testing.T) {
-	t.Run("by time", func(t *testing.T) { simulateRotations(t, []Plan{{}}) })
+	t.Run("by time", func(t *testing.T) { simulateRotations(t, time.Hour, 6, []Plan{{}}) })
+	// Certificates do not outlive their root: they have what is left of its lifetime.
+	t.Run("with certificates for longer than roots", func(t *testing.T) {
+		simulateRotations(t, 24*time.Hour, 3, []Plan{{}})
+	})
 	t.Run("by plans", func(t *testing.T) {
-		simulateRotations(t, []Plan{{}, {Active: "a"}, {Active: "b"}, {Active: "a", Passive: []string{"b"}},
+		simulateRotations(t, time.Hour, 6, []Plan{{}, {Active: "a"}, {Active: "b"}, {Active: "a", Passive: []string{"b"}},
 			{Active: "b", Passive: []string{"a"}}, {Passive: []string{"a", "c"}}, {Unknown: true}})
 	})
 }
 
-// simulateRotations gives each replica another one of the plans now and then.
-func simulateRotations(t *testing.T, plans []Plan) {
+// simulateRotations gives each replica another one of the plans now and then. Certificates of pods are requested for a
+// lifetime. At least this many roots sign.
+func simulateRotations(t *testing.T, requested time.Duration, roots int, plans []Plan) {
 	synctest.Test(t, func(t *testing.T) {
 		const lifetime, life = time.Hour, 12 * time.Hour
 		server := &fakeSecretAPI{}
-		m := &simMesh{lifetime: lifetime, random: rand.New(rand.NewPCG(1, 2)), verified: map[[2]any]bool{}}
+		m := &simMesh{lifetime: requested, random: rand.New(rand.NewPCG(1, 2)), verified: map[[2]any]bool{}}
 		var running sync.WaitGroup
 		stops := []func(){}
 		planOf := func() func() Plan {
@@ -146,6 +151,7 @@ func simulateRotations(t *testing.T, plans []Plan) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			k.WillIssue(requested)
 			ctx, cancel := context.WithCancel(t.Context())
 			stops = append(stops, cancel)
 			running.Go(func() { _ = k.Run(ctx) })
@@ -185,7 +191,7 @@ func simulateRotations(t *testing.T, plans []Plan) {
 			stop()
 		}
 		running.Wait()
-		if len(signers) < 6 || phases[Publishing] == 0 || phases[Retiring] == 0 || phases[Steady] == 0 {
+		if len(signers) < roots || phases[Publishing] == 0 || phases[Retiring] == 0 || phases[Steady] == 0 {
 			t.Errorf("%d roots, minutes in each phase: %v", len(signers), phases)
 		}
 		for _, a := range m.pods {
@@ -211,5 +217,24 @@ func verifyWithGoSPIFFE(t *testing.T, a *simPod) {
 	}
 	if _, _, err := x509svid.Verify(svid.Certificates, bundle, x509svid.WithTime(time.Now())); err != nil {
 		t.Error(err)
+	}
+}
+
+// A new root is valid for longer than the phases of its rotation, which are those of certificates that the old root has
+// signed, also if the lifetimes were longer then.
+func TestRootOutlivesItsRotation(t *testing.T) {
+	server, clock := &fakeSecretAPI{}, newFakeClock()
+	server.open(t, CAStoreOptions{Lifetime: 24 * time.Hour}, clock.Now)
+	k := server.open(t, CAStoreOptions{Lifetime: time.Hour, RootLifetime: 10 * time.Hour}, clock.Now)
+	server.requestRotation()
+	for range 70 {
+		syncAll(t, k)
+		if left := k.Current().cert.NotAfter.Sub(clock.Now()); left < time.Hour {
+			t.Fatalf("phase %s: the root that signs is valid for %s", k.Status().Phase, left)
+		}
+		clock.advance(time.Hour)
+	}
+	if phase := k.Status().Phase; phase != Steady {
+		t.Errorf("phase %s", phase)
 	}
 }
