@@ -31,7 +31,7 @@ func explainCommand() *cobra.Command {
 			"application of a workload sends. --into explains a request that a workload or a gateway receives. Without either, the request\n" +
 			"comes from outside, through the gateway that serves the host.\n\n" +
 			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. A gateway receives what is sent --from it to\n" +
-			"0.0.0.0 or 127.0.0.1. URL schemes are http, http2, grpc, https, tcp and udp.\n\n" +
+			"0.0.0.0 or 127.0.0.1. URL schemes are http, http2, grpc, ws, https, tcp, udp and unix.\n\n" +
 			"--requests explains all requests of a file, one a line: [METHOD] URL [NAME:VALUE ...], for example to check them before and\n" +
 			"after a change of manifests.\n\n" +
 			"Exit codes: 0 if each request reaches a destination, 1 if one does not, 2 for wrong usage.",
@@ -174,11 +174,14 @@ func answer(state *engine.State, request explain.Request, from, into, namespace 
 	switch {
 	case err != nil:
 		return explain.Result{}, err
-	case into != "", workload.Role == model.RoleGateway && toItself(request.Address):
+	case into != "", workload.Role == model.RoleGateway && (toItself(request.Address) || request.Socket != ""):
 		return explain.Into(state, workload, request), nil
 	case workload.Role == model.RoleGateway:
 		return explain.Result{}, fmt.Errorf("%s is a gateway, which sends only the requests of its clients: use --into %s",
 			dialect.KindNamesOfObjects(state.Objects).Object(workload.Origin.Object()), from)
+	}
+	if request.Socket != "" {
+		return explain.Result{}, fmt.Errorf("the sidecar of %s has no part in connections to unix sockets", from)
 	}
 	return explain.From(state, workload, request), nil
 }

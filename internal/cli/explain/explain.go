@@ -35,6 +35,8 @@ type Result struct {
 	Findings []model.Finding `json:"findings,omitempty"`
 
 	kinds dialect.KindNames
+	// into is the object that the request enters: several objects may have listeners of one workload.
+	into model.ObjectRef
 }
 
 // Delivered reports whether the request reaches an application or leaves the mesh.
@@ -107,7 +109,12 @@ func (e *Explainer) Into(w lookup.Workload, r Request) Result {
 		r.Protocol = in.Protocol
 	}
 	r.State.Empty = find.empty(w, view, view.DecideInbound(r.Request))
-	a := Result{Request: r.Request, Workload: w, Inbound: true, kinds: e.kinds}
+	a := Result{Request: r.Request, Workload: w, Inbound: true, kinds: e.kinds, into: w.Origin.Object()}
+	if i := view.Accepting(r.Request); i >= 0 {
+		if o := view.Inbound[i].Listener.Origin.Object(); o.Kind == a.into.Kind && o.Group == a.into.Group {
+			a.into = o
+		}
+	}
 	a.Decision = view.DecideInbound(r.Request)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	a.Failure = failureOf(a.Decision.Outcome, a.Request)

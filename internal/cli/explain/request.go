@@ -12,7 +12,7 @@ import (
 )
 
 // defaultPorts are the ports of URLs without a port.
-var defaultPorts = map[string]uint16{"http": 80, "http2": 80, "grpc": 80, "https": 443}
+var defaultPorts = map[string]uint16{"http": 80, "http2": 80, "grpc": 80, "ws": 80, "https": 443}
 
 // Request is a request of a client.
 type Request struct {
@@ -32,19 +32,27 @@ func (r *Request) SetClient(address netip.Addr) {
 }
 
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
-// value". Schemes are http, http2, grpc, tcp, udp, and https; the mesh handles https as a TCP connection with SNI,
-// unless the workload receives it (inbound): its listener can end TLS. For JSONSocket, the scheme is that of the
-// protocol below: jsonsocket+udp or jsonsocket+tcp.
+// value". Schemes are http, http2, grpc, ws, tcp, udp, unix, and https; the mesh handles https as a TCP connection with
+// SNI, unless the workload receives it (inbound): its listener can end TLS. For JSONSocket, the scheme is that of the
+// protocol below, for example jsonsocket+udp. The path of a unix URL is the file of the socket.
 func ParseRequest(method, address string, headers []string, inbound bool) (Request, error) {
 	u, err := url.Parse(address)
+	if err == nil {
+		u.Scheme = strings.TrimPrefix(u.Scheme, "jsonsocket+")
+	}
+	if err == nil && u.Scheme == "unix" {
+		return parseUnix(method, u, headers)
+	}
 	if err != nil || u.Host == "" {
 		return Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
 	}
-	u.Scheme = strings.TrimPrefix(u.Scheme, "jsonsocket+")
-	if !slices.Contains([]string{"http", "http2", "grpc", "https", "tcp", "udp"}, u.Scheme) {
-		return Request{}, fmt.Errorf("%q: the scheme must be http, http2, grpc, https, tcp or udp", address)
+	if !slices.Contains([]string{"http", "http2", "grpc", "ws", "https", "tcp", "udp"}, u.Scheme) {
+		return Request{}, fmt.Errorf("%q: the scheme must be http, http2, grpc, ws, https, tcp, udp or unix", address)
 	}
 	r := Request{Request: model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}}
+	if u.Scheme == "ws" {
+		r.Protocol = model.WebSocket
+	}
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
@@ -81,6 +89,17 @@ func ParseRequest(method, address string, headers []string, inbound bool) (Reque
 		return r, readRequest(r.encrypted, u, method, address, headers)
 	}
 	return r, readRequest(&r.Request, u, method, address, headers)
+}
+
+// parseUnix parses the URL of a unix socket.
+func parseUnix(method string, u *url.URL, headers []string) (Request, error) {
+	switch {
+	case u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/":
+		return Request{}, fmt.Errorf("%q: a unix URL has a file only, such as unix:///run/app.sock", u)
+	case method != "" || len(headers) > 0:
+		return Request{}, fmt.Errorf("%q: the mesh handles this scheme as a stream; method and headers are not allowed", u)
+	}
+	return Request{Request: model.Request{Protocol: model.Unix, Socket: u.Path}}, nil
 }
 
 // readRequest reads method, host, path and headers of a request.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (t Target) text(b *strings.Builder, s terminal.Style, a Result, sameLimits 
 	case model.DiscoverNone:
 		address = "the sidecar itself"
 	case model.DiscoverStatic:
-		address = fmt.Sprintf("%d fixed addresses", len(t.Found.Addresses))
+		address = addresses(t.Found.Addresses)
 	case model.DiscoverDNSEndpoints:
 		address = "every address of " + address
 	}
@@ -63,6 +64,14 @@ func (t Target) text(b *strings.Builder, s terminal.Style, a Result, sameLimits 
 			fmt.Fprintf(b, "%stimeouts  %s\n", at, r.Limits.text(a.Decision.Timeouts, t.Protocol))
 		}
 	}
+}
+
+// addresses returns a single address or socket file, else their number.
+func addresses(all []model.StaticAddress) string {
+	if len(all) == 1 {
+		return cmp.Or(all[0].Socket, all[0].Host)
+	}
+	return fmt.Sprintf("%d fixed addresses", len(all))
 }
 
 func readiness(s terminal.Style, ready, all int) string {

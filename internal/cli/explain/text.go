@@ -18,11 +18,10 @@ const barLength = 20
 // Text writes a result as text.
 func (a Result) Text(w io.Writer, s terminal.Style) error {
 	var b strings.Builder
-	preposition := "from"
+	preposition, subject := "from", a.kinds.Object(a.Workload.Origin.Object())
 	if a.Inbound {
-		preposition = "into"
+		preposition, subject = "into", a.kinds.Object(a.into)
 	}
-	subject := a.kinds.Object(a.Workload.Origin.Object())
 	if a.Workload.Pod != nil {
 		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name +
 			", an instance of " + subject
@@ -89,6 +88,9 @@ func (a Result) protocol() model.Protocol {
 }
 
 func requestLine(r model.Request) string {
+	if r.Socket != "" {
+		return fmt.Sprintf("%s to %s", r.Protocol, r.Socket)
+	}
 	if !r.Protocol.Requests() {
 		text := fmt.Sprintf("%s to %s port %d", r.Protocol, r.Host, r.Port)
 		if r.ServerName != "" {
