@@ -106,6 +106,9 @@ func TestL7mpPorts(t *testing.T) {
 			t.Errorf("%s has no conflict", name)
 		}
 	}
+	if table := run(t, "-n", "edge", "get", "vsvc"); strings.Count(table, "PortConflict") != 4 {
+		t.Errorf("the table does not show the conflicts:\n%s", table)
+	}
 	if n := strings.Count(out, "PortConflict"); n != 4 {
 		t.Errorf("%d conflicts, want 4:\n%s", n, out)
 	}
