@@ -58,7 +58,17 @@ func (c restClient) post(ctx context.Context, key string, object any, path ...st
 
 // remove deletes an object, and not what it refers to. That it is not there is no error.
 func (c restClient) remove(ctx context.Context, path ...string) error {
-	_, err := c.do(ctx, http.MethodDelete, nil, path)
+	return c.delete(ctx, "", path)
+}
+
+// removeEndpoint deletes an endpoint. Its sessions get another one if their route retries, and end otherwise.
+func (c restClient) removeEndpoint(ctx context.Context, name string) error {
+	return c.delete(ctx, "?recursive=true", []string{"endpoints", name})
+}
+
+// delete deletes an object. That it is not there is no error.
+func (c restClient) delete(ctx context.Context, query string, path []string) error {
+	_, err := c.send(ctx, http.MethodDelete, nil, c.url(path)+query)
 	if err != nil && errors.Is(err, errRefused) &&
 		(strings.Contains(err.Error(), ": Unknown ") || strings.Contains(err.Error(), "Not Found")) {
 		return nil
@@ -67,13 +77,21 @@ func (c restClient) remove(ctx context.Context, path ...string) error {
 }
 
 func (c restClient) do(ctx context.Context, method string, body []byte, path []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, restTimeout)
-	defer cancel()
+	return c.send(ctx, method, body, c.url(path))
+}
+
+func (c restClient) url(path []string) string {
 	escaped := make([]string, len(path))
 	for i, part := range path {
 		escaped[i] = url.PathEscape(part) // names have slashes
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+strings.Join(escaped, "/"), bytes.NewReader(body))
+	return c.base + strings.Join(escaped, "/")
+}
+
+func (c restClient) send(ctx context.Context, method string, body []byte, to string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, restTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

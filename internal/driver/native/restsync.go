@@ -199,7 +199,7 @@ func (s *restSync) syncEndpoints(ctx context.Context, o *restObject) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		if o.endpoints[name] == nil {
-			if err := s.remove(ctx, "endpoints", name); err != nil {
+			if err := s.removeEndpoint(ctx, name); err != nil {
 				return err
 			}
 			delete(has, name)
