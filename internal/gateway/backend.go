@@ -37,7 +37,7 @@ func (r *sliceRule) evaluate(id types.NamespacedName, all []*discoveryv1.Endpoin
 	}
 }
 
-// groupsOfPorts returns the groups of each TCP port number: several ports of a Service may lead to one port of its pods.
+// groupsOfPorts returns the groups of each TCP port number: several ports of a Service may lead to one of its pods.
 func groupsOfPorts(service types.NamespacedName, ports []discoveryv1.EndpointPort) map[uint16][]string {
 	groups := map[uint16][]string{}
 	for _, p := range ports {

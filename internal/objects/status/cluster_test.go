@@ -67,12 +67,11 @@ func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 	ingresses := ingress.Dialect{Settings: ingress.Settings{
 		Enabled: true, Gateway: gateway.Settings{Namespace: gateway.DefaultNamespace},
 	}}
-	c.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}, ingresses}, engine.Settings{}, func(change engine.Change) {
-		c.Changed(change)
-	})
+	dialects := []dialect.Dialect{appmesh.Dialect{}, ingresses}
+	c.engine = engine.New(log, dialects, engine.Settings{}, func(change engine.Change) { c.Changed(change) })
 	options := Options{
-		Dialects: []dialect.Statuses{appmesh.Dialect{}, ingresses}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
-		Mesh: c.engine, Delivered: c.delivered, Log: log, Registerer: c.metrics,
+		Dialects: dialect.Implementing[dialect.Statuses](dialects), Cache: c.WithWatch, Client: c.WithWatch,
+		Recorder: c.recorder, Mesh: c.engine, Delivered: c.delivered, Log: log, Registerer: c.metrics,
 	}
 	for _, set := range settings {
 		set(&options)

@@ -80,8 +80,8 @@ func TestEventsOfObjectsWithoutConditions(t *testing.T) {
 	})
 }
 
-// An Ingress has an event of its errors, also if its status is written at the same time: nothing else causes another look
-// at it.
+// An Ingress has an event of its errors, also if its status is written at the same time: nothing else causes another
+// reconciliation.
 func TestEventsBesideAWrite(t *testing.T) {
 	testCluster(t, func(t *testing.T, c *cluster) {
 		backend := &networkingv1.IngressServiceBackend{Name: "gone", Port: networkingv1.ServiceBackendPort{Number: 80}}
@@ -94,7 +94,8 @@ func TestEventsBesideAWrite(t *testing.T) {
 		}}
 		c.create(t,
 			&networkingv1.IngressClass{
-				ObjectMeta: metav1.ObjectMeta{Name: "anymesh"}, Spec: networkingv1.IngressClassSpec{Controller: ingressapi.Controller},
+				ObjectMeta: metav1.ObjectMeta{Name: "anymesh"},
+				Spec:       networkingv1.IngressClassSpec{Controller: ingressapi.Controller},
 			},
 			&corev1.Service{
 				ObjectMeta: metav1.ObjectMeta{Namespace: gateway.DefaultNamespace, Name: gateway.Name},
