@@ -64,8 +64,8 @@ func (cp *controlPlane) rootPlan() identity.Plan {
 	return plan
 }
 
-// rootFindings returns a finding for each object that plans a root if the CA is that of a user, and for an active
-// object whose root does not sign yet.
+// rootFindings returns a finding for each object that plans a root if the CA is that of a user, for an active object
+// whose root does not sign yet, and for others that wait for the end of a rotation.
 func (cp *controlPlane) rootFindings() []model.Finding {
 	status := cp.caStore.Status()
 	var out []model.Finding
@@ -78,9 +78,17 @@ func (cp *controlPlane) rootFindings() []model.Finding {
 				"before, also if it never was passive; \"anymesh identity status\" shows until when")
 			f.Severity = model.Info
 			out = append(out, f)
+		} else if !root.Active && len(status.Roots) > 1 && !has(status, root.Origin.Object().String()) {
+			out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect,
+				"has no effect yet: at most two roots are trusted, and the rotation of two others has not ended"))
 		}
 	}
 	return out
+}
+
+// has reports whether a root is that of an object.
+func has(status identity.Status, name string) bool {
+	return slices.ContainsFunc(status.Roots, func(r identity.Root) bool { return r.Name == name })
 }
 
 // signs reports whether a root signs that has the name, or none yet.

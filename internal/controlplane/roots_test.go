@@ -101,6 +101,33 @@ func TestRootThatDoesNotSignYet(t *testing.T) {
 	r.eventually("a finding", func() bool { return waits("two") && !waits("one") })
 }
 
+// A passive object whose root is not published, since two others are trusted, has a finding.
+func TestThirdRootWaits(t *testing.T) {
+	t.Parallel()
+	k := newPopulatedAPI(t)
+	enableRoots(t, k)
+	applyRoot(t, k, "one", "active")
+	applyRoot(t, k, "two", "passive")
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplica(t, "a", process.address)
+	r.expectReady()
+	r.eventually("two roots", func() bool { return len(r.caStore.Status().Roots) == 2 })
+	waiting := func() (names []string) {
+		for _, f := range r.runtimeFindings() {
+			if f.Severity == model.Warning && strings.Contains(f.Text, "at most two roots") {
+				names = append(names, f.Object.Name)
+			}
+		}
+		return names
+	}
+	if got := waiting(); got != nil {
+		t.Errorf("findings of %v", got)
+	}
+	applyRoot(t, k, "three", "passive")
+	r.eventually("a finding", func() bool { return slices.Equal(waiting(), []string{"three"}) })
+}
+
 // A rotation waits for certificates that live for longer than configured.
 func TestRotationKnowsLongCertificates(t *testing.T) {
 	t.Parallel()
