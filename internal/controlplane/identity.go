@@ -3,6 +3,7 @@ package controlplane
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -70,20 +72,35 @@ func (cp *controlPlane) rootFindings() []model.Finding {
 	status := cp.caStore.Status()
 	var out []model.Finding
 	for _, root := range cp.roots() {
-		if !status.Managed {
+		name := root.Origin.Object().String()
+		switch {
+		case !status.Managed:
 			out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect, fmt.Sprintf(
 				"has no effect: the CA in Secret %s/%s is not managed by Anymesh", cp.Namespace, identity.CASecret)))
-		} else if root.Active && !signs(status, root.Origin.Object().String()) {
+		case root.Active && !signs(status, name):
 			f := model.NewFinding(root.Origin, model.CodeNoEffect, "does not sign yet: all sidecars have to trust it "+
 				"before, also if it never was passive; \"anymesh identity status\" shows until when")
 			f.Severity = model.Info
 			out = append(out, f)
-		} else if !root.Active && len(status.Roots) > 1 && !has(status, root.Origin.Object().String()) {
+		case !root.Active && len(status.Roots) > 1 && !has(status, name):
 			out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect,
 				"has no effect yet: at most two roots are trusted, and the rotation of two others has not ended"))
 		}
 	}
 	return out
+}
+
+// rootsChanged follows changes of the objects that plan roots, on which rootFindings depends.
+func (cp *controlPlane) rootsChanged(change engine.Change) {
+	for _, d := range dialect.Implementing[dialect.Roots](cp.dialects) {
+		for _, kind := range d.RootReads() {
+			is := func(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(kind) }
+			if slices.ContainsFunc(change.Objects, is) || slices.ContainsFunc(change.Deleted, is) {
+				cp.writer.Wake()
+				return
+			}
+		}
+	}
 }
 
 // has reports whether a root is that of an object.

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	osmconfig "anymesh.dev/anymesh/api/osm/config/v1alpha2"
 	"anymesh.dev/anymesh/internal/identity"
@@ -99,6 +100,17 @@ func TestRootThatDoesNotSignYet(t *testing.T) {
 	applyRoot(t, k, "one", "inactive")
 	applyRoot(t, k, "two", "active")
 	r.eventually("a finding", func() bool { return waits("two") && !waits("one") })
+	expectText(t, r, k, "two", "does not sign yet")
+}
+
+// expectText waits until the condition of a root has a text.
+func expectText(t *testing.T, r *replica, k *kubeAPI, name, text string) {
+	t.Helper()
+	r.eventually("the condition of "+name+" says: "+text, func() bool {
+		o := k.getObject(t, &osmconfig.MeshRootCertificate{ObjectMeta: metav1.ObjectMeta{Namespace: "osm-system", Name: name}})
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		return strings.Contains(fmt.Sprint(conditions), text)
+	})
 }
 
 // A passive object whose root is not published, since two others are trusted, has a finding.
@@ -126,6 +138,7 @@ func TestThirdRootWaits(t *testing.T) {
 	}
 	applyRoot(t, k, "three", "passive")
 	r.eventually("a finding", func() bool { return slices.Equal(waiting(), []string{"three"}) })
+	expectText(t, r, k, "three", "at most two roots")
 }
 
 // A rotation waits for certificates that live for longer than configured.

@@ -153,7 +153,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	err = cp.progress.retry(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
 		metrics := prometheus.NewRegistry() // of this attempt
 		options := cp.caStoreOptions(metrics)
-		options.Recorder, options.Plan = recorder, cp.rootPlan
+		options.Recorder, options.Plan, options.Read = recorder, cp.rootPlan, func() { cp.writer.Wake() }
 		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube.core, options); err != nil {
 			return classifyError(err)
 		}
@@ -208,6 +208,7 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 	})
 	cp.engine.AddSink(cp.keeper.Changed)
 	cp.engine.AddSink(cp.writer.Changed)
+	cp.engine.AddSink(cp.rootsChanged)
 	cp.engine.Register(cp.registry)
 	cp.engine.AddSink(traceChanges(cp.traces.Tracer("anymesh.dev/anymesh/internal/controlplane")))
 	for _, d := range cp.drivers {

@@ -32,6 +32,8 @@ type CAStoreOptions struct {
 	PollInterval time.Duration
 	// Plan returns the plan of users for the roots. The default has none. Run calls it, and nothing before.
 	Plan func() Plan
+	// Read is called after each read of the Secret, which follows each of its changes. The default does nothing.
+	Read func()
 	// Registerer registers the metrics. The default registers none.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
@@ -97,6 +99,9 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
+	}
+	if opts.Read == nil {
+		opts.Read = func() {}
 	}
 	k := &CAStore{
 		opts: opts, now: now, policy: opts.policy(), client: client,
