@@ -34,9 +34,9 @@ plain="$rules ./hack/images ./program $(go list ./internal/dialect/... ./interna
 units=$(go list ./... | grep -v -e /test/e2e -e /internal/observe$ | grep -v -x -F "$(go list $plain)")
 [ "$what" != long ] || export ANYMESH_CONFORMANCE_DERIVED=all
 # The cases wait for timers of sidecars, beside the others.
-start "cases" env CGO_ENABLED=1 go test -race ./internal/observe
+start "cases" env CGO_ENABLED=1 go test -race -timeout 30m ./internal/observe
 run "pages, rules and pure code" go test $plain
-run "units" env CGO_ENABLED=1 go test -race $units
+run "units" env CGO_ENABLED=1 go test -race -timeout 30m $units
 finish "cases"
 [ "$what" != long ] ||
   run "proxy, minutes of load" env ANYMESH_TEST_LONG=1 go test -count=1 -timeout 30m ./internal/proxy -run '^TestLong'
