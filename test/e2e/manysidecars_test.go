@@ -55,7 +55,8 @@ func TestManySidecarsOnOneNode(t *testing.T) {
 	for _, p := range pods.Items {
 		for _, c := range p.Status.InitContainerStatuses {
 			if c.RestartCount > 0 {
-				t.Errorf("container %s of pod %s has restarted", c.Name, p.Name)
+				log, err := kubectl(t.Context(), "-n", "many", "logs", "--previous", p.Name, "-c", c.Name)
+				t.Errorf("container %s of pod %s has restarted: %+v\n%s%v", c.Name, p.Name, c.LastTerminationState.Terminated, log, err)
 			}
 		}
 	}
