@@ -100,9 +100,6 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	if opts.Read == nil {
-		opts.Read = func() {}
-	}
 	k := &CAStore{
 		opts: opts, now: now, policy: opts.policy(), client: client,
 		secrets: client.CoreV1().Secrets(opts.Namespace), records: client.CoreV1().ConfigMaps(opts.Namespace),

@@ -43,7 +43,9 @@ func (k *CAStore) Run(ctx context.Context) error {
 			k.opts.Logger.Warn("CA Secret is unusable, keeping the last valid CA", "error", err)
 		default:
 			k.metrics.reads.WithLabelValues("ok").Inc()
-			k.opts.Read()
+			if k.opts.Read != nil {
+				k.opts.Read()
+			}
 		}
 		if !k.awaitWork(ctx, changes, ticks.C, err != nil) {
 			return nil
