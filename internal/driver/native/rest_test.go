@@ -66,8 +66,10 @@ func (m *restMesh) texts() string {
 	return fmt.Sprint(m.findings)
 }
 
-// greeter is a TCP server on an address that greets each client with its address.
-func greeter(t *testing.T, address string) {
+func hangUp(c net.Conn) { _ = c.Close() }
+
+// greeter is a TCP server on an address that greets each client with its address. then gets the connection.
+func greeter(t *testing.T, address string, then func(net.Conn)) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -81,7 +83,7 @@ func greeter(t *testing.T, address string) {
 				return
 			}
 			_, _ = io.WriteString(c, address)
-			_ = c.Close()
+			then(c)
 		}
 	}()
 }
@@ -140,8 +142,8 @@ func answers(port int, want string) func() error {
 func TestREST(t *testing.T) {
 	server, first, second := freeTCPPort(t), freeTCPPort(t), freeTCPPort(t)
 	one, two := fmt.Sprintf("127.0.0.1:%d", server), fmt.Sprintf("127.0.0.2:%d", server)
-	greeter(t, one)
-	greeter(t, two)
+	greeter(t, one, hangUp)
+	greeter(t, two, hangUp)
 	old := startOldProxy(t)
 	client := restClient{fmt.Sprintf("http://127.0.0.1:%d/api/v1/", old.port), http.DefaultClient}
 	for name, port := range map[string]int{"of-operator": first, "of-user": freeTCPPort(t)} {

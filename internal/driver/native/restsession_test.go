@@ -18,8 +18,8 @@ import (
 func TestRESTSessionMoves(t *testing.T) {
 	server, port := freeTCPPort(t), freeTCPPort(t)
 	one, two := fmt.Sprintf("127.0.0.1:%d", server), fmt.Sprintf("127.0.0.2:%d", server)
-	holder(t, one)
-	holder(t, two)
+	greeter(t, one, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })
+	greeter(t, two, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })
 	old := startOldProxy(t)
 	view := restView(server, port)
 	view.Inbound[0].Routes[0].Action.Retry = model.Retry{Retries: 3, Conditions: []model.RetryCondition{model.RetryDisconnect}}
@@ -53,24 +53,4 @@ func TestRESTSessionMoves(t *testing.T) {
 			t.Fatalf("got %q, want %q: %v", got, want, err)
 		}
 	}
-}
-
-// holder is a greeter that keeps connections open.
-func holder(t *testing.T, address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Skipf("no second loopback address: %v", err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = c.Close() })
-			_, _ = io.WriteString(c, address)
-		}
-	}()
 }
