@@ -23,9 +23,9 @@
   // turn chooses the endpoint of the next try.
   turn = () => (_endpoint = routes.endpoint(_name, _cluster), _key = _name + ' ' + _endpoint),
 
-  // patience ends the wait for the first bytes of a client after some seconds. Without any, the server may be the one that
-  // sends first; asked is the server name of a complete ClientHello.
-  patience = (seconds, asked) => new Timeout(seconds).wait().then(() => (
+  // detectionTimeout ends the wait for the first bytes of a client after some seconds. Without any, the server may be the
+  // one that sends first. asked returns the server name of a complete ClientHello.
+  detectionTimeout = (seconds, asked) => new Timeout(seconds).wait().then(() => (
     _detected === undefined ? (_detected = '') : _detected === 'TLS' && asked() === undefined && (_detected = 'incomplete'),
     new Data
   )),
@@ -87,7 +87,7 @@
   ))
   .branch(
     () => _peeks, $=>$
-      .insert(() => patience(1, () => _asked))
+      .insert(() => detectionTimeout(1, () => _asked))
       .detectProtocol(name => _detected = name)
       .handleTLSClientHello(hello => _asked = (hello.serverNames?.[0] || '').toLowerCase())
       .branch(
@@ -118,7 +118,7 @@
     () => !_match || _match.Closed, $=>$.link('close'),
     () => !_match.TLS, $=>$.link('inbound'),
     $=>$
-    .insert(() => patience(_match.Protocol === 'tcp' ? 1 : 5, () => _client.asked))
+    .insert(() => detectionTimeout(_match.Protocol === 'tcp' ? 1 : 5, () => _client.asked))
     .detectProtocol(name => _detected = name)
     .handleTLSClientHello(hello => _client.asked = (hello.serverNames?.[0] || '').toLowerCase())
     .branch(
