@@ -10,19 +10,30 @@ import (
 
 // events sends changes to the kubelet, which otherwise polls once per second.
 type events struct {
-	mu sync.Mutex
-	to chan *rt.ContainerEventResponse // nil until the kubelet subscribes
+	mu   sync.Mutex
+	to   chan *rt.ContainerEventResponse // nil while the kubelet is not subscribed
+	sent int                             // number of events sent to the channel
 }
 
 // refreshPeriod is the period of repeated Pod states. After an action, the kubelet waits up to 5 s for a newer state
 // of the Pod before it acts again.
 const refreshPeriod = 200 * time.Millisecond
 
+// pollPeriod is the time between two looks at the channel: it does not tell when the kubelet takes an event.
+const pollPeriod = time.Millisecond
+
+// taken reports whether the kubelet has taken the first n events, or has ended.
+func (e *events) taken(n int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.to == nil || e.sent-len(e.to) >= n
+}
+
 // GetContainerEvents implements the CRI: it sends events to the channel until ctx ends.
 func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerEventResponse,
 	connected func(rt.RuntimeService_GetContainerEventsClient)) error {
 	r.events.mu.Lock()
-	r.events.to = to
+	r.events.to, r.events.sent = to, 0
 	r.events.mu.Unlock()
 	if connected != nil {
 		connected(nil)
@@ -34,12 +45,26 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerE
 	return ctx.Err()
 }
 
-// emit sends a change of a container or, with the ID of the Pod, of the Pod to the kubelet.
-func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) {
+// deliver emits a change that a call of the kubelet makes, and returns when the kubelet has it in its cache. Every five
+// seconds, the kubelet takes its cache for current: after a call that returned earlier, it would see the state before
+// the call, and repeat it.
+func (r *Runtime) deliver(s *sandbox, id string, kind rt.ContainerEventType) {
+	r.emit(s, id, kind)
+	// The kubelet handles one event after the other: when it takes the second one, on which it does not act, it has
+	// handled the first.
+	last := r.emit(s, s.id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)
+	for !r.events.taken(last) {
+		time.Sleep(pollPeriod)
+	}
+}
+
+// emit sends a change of a container or, with the ID of the Pod, of the Pod to the kubelet. It returns the number of
+// events that were sent.
+func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) int {
 	r.events.mu.Lock()
 	defer r.events.mu.Unlock()
 	if r.events.to == nil {
-		return
+		return r.events.sent
 	}
 	r.mu.Lock()
 	e := &rt.ContainerEventResponse{
@@ -50,6 +75,8 @@ func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) {
 	}
 	r.mu.Unlock()
 	r.events.to <- e
+	r.events.sent++
+	return r.events.sent
 }
 
 // resend repeats the state of a Pod as a "created" event, on which the kubelet does not act. It does nothing if the
