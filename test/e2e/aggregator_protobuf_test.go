@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,20 +20,27 @@ func TestAggregatorProtobuf(t *testing.T) {
 	_, config := a.client()
 	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default")
-	list, err := pods.List(t.Context(), metav1.ListOptions{Limit: 1, LabelSelector: "app=lines"})
-	if err != nil || len(list.Items) != 1 || list.ResourceVersion == "" {
-		t.Fatalf("%v, %v", list, err)
-	}
+	eventually(t, 20*time.Second, "list", func() error {
+		list, err := pods.List(t.Context(), metav1.ListOptions{Limit: 1, LabelSelector: "app=lines"})
+		if err == nil && (len(list.Items) != 1 || list.ResourceVersion == "") {
+			err = fmt.Errorf("%v", list)
+		}
+		return err
+	})
 	patched, err := pods.Patch(t.Context(), "encoded", types.StrategicMergePatchType,
 		[]byte(`{"metadata":{"annotations":{"step":"patched"}}}`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	updated := patched.DeepCopy()
-	updated.Annotations["step"] = "updated"
-	if updated, err = pods.Update(t.Context(), updated, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	var updated *corev1.Pod
+	eventually(t, 20*time.Second, "update", func() error { // the kubelet writes the status meanwhile: 409
+		got, err := pods.Get(t.Context(), "encoded", metav1.GetOptions{})
+		if err == nil {
+			got.Annotations["step"] = "updated"
+			updated, err = pods.Update(t.Context(), got, metav1.UpdateOptions{})
+		}
+		return err
+	})
 	if _, err := pods.Update(t.Context(), patched, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("update of an old version: %v", err)
 	}
