@@ -93,14 +93,14 @@ func (p *Proxy) updateListener(old *listener, l config.Listener) error {
 		p.store.ReleaseRules(old.rules.Swap(rules), true)
 		return nil
 	}
-	shares := old.current().Spec.Captured != nil && l.Spec.Captured != nil
-	if !shares {
-		old.closeSocket() // the new one may have the same port
+	clash := clashing(old.current().Spec, l.Spec)
+	if clash {
+		old.closeSocket()
 	}
 	one, err := p.listen(l, rules)
 	if err != nil {
 		p.store.ReleaseRules(rules, true)
-		if shares {
+		if !clash {
 			return err
 		}
 		again, failed := p.listen(old.current(), old.rules.Load())
@@ -142,19 +142,23 @@ func (p *Proxy) DeleteListener(name string, recursive bool) error {
 
 // removeListener requires the lock.
 func (p *Proxy) removeListener(l *listener, recursive bool) {
-	name := l.current().Name
-	delete(p.listeners, name)
-	l.stop()
-	p.store.ReleaseRules(l.rules.Load(), recursive)
+	p.withdraw(l, recursive)
 	if !recursive && !l.current().Options.RemoveOrphanSessions {
 		return
 	}
 	l.cancel()
 	for _, s := range p.sessions.List() {
-		if s.Listener == name {
+		if s.Listener == l.current().Name {
 			s.End()
 		}
 	}
+}
+
+// withdraw removes a listener. Its sessions go on. It requires the lock.
+func (p *Proxy) withdraw(l *listener, recursive bool) {
+	delete(p.listeners, l.current().Name)
+	l.stop()
+	p.store.ReleaseRules(l.rules.Load(), recursive)
 }
 
 // DeleteCluster removes a cluster and, if recursive, ends its sessions.

@@ -35,7 +35,7 @@ type listener struct {
 	ctx    context.Context // ends with the listener
 	cancel context.CancelFunc
 	begun  chan struct{} // closed when its rules are there: it accepts nothing before
-	// closeSocket closes the socket at once.
+	// closeSocket accepts nothing more, and frees the address for other listeners of the proxy.
 	closeSocket func()
 	// accepted counts sessions and requests.
 	accepted atomic.Uint64
@@ -84,8 +84,8 @@ func (l *listener) onBegin(run func()) {
 // http2On reports whether an HTTP or WebSocket listener serves HTTP/2.
 func http2On(spec *config.ListenerSpec) bool { return spec.HTTP2 == nil || *spec.HTTP2 }
 
-// stop accepts nothing more. HTTP connections end after their requests; packets of a UDP session come with the socket,
-// so it ends.
+// stop accepts nothing more. HTTP connections end after their requests. Peers over UDP are served until their sessions
+// end, or go on with the next listener on the address. Sessions of unix datagram sockets end with them.
 func (l *listener) stop() {
 	l.closeSocket()
 	if l.http != nil {

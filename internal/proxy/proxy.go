@@ -34,6 +34,7 @@ type Proxy struct {
 	api      http.Handler
 
 	captures captures
+	stopped  stoppedUDP
 	routes   sync.Map // of routeStats by config.RouteMetrics
 
 	admin     config.Admin
@@ -47,7 +48,7 @@ func New(ctx context.Context, log *slog.Logger) *Proxy {
 	c := &connect.Connector{}
 	p := &Proxy{
 		log: log, ctx: ctx, store: object.NewStore(), connect: c, sessions: &session.Manager{Connector: c},
-		listeners: map[string]*listener{},
+		listeners: map[string]*listener{}, stopped: stoppedUDP{},
 	}
 	p.captures = captures{proxy: p, ports: map[int]*capturedPort{}}
 	p.sessions.Ended = p.sessionEnded

@@ -56,9 +56,12 @@ func (p *Proxy) apply(
 	var added []*listener
 	undo := func() {
 		for _, l := range added {
-			p.removeListener(l, true)
+			p.withdraw(l, true)
 		}
 		sockets.undo()
+		for _, l := range added {
+			l.cancel()
+		}
 	}
 	for _, l := range c.Listeners {
 		if p.listeners[l.Name] != nil {

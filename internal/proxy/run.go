@@ -55,7 +55,7 @@ func (p *Proxy) Retire() {
 	}
 }
 
-// Drain closes all sockets of listeners, and waits until the sessions and requests have ended, or the context has.
+// Drain makes listeners accept nothing more, and waits until the sessions and requests have ended, or the context has.
 func (p *Proxy) Drain(ctx context.Context) {
 	p.mu.Lock()
 	all := make([]*listener, 0, len(p.listeners))

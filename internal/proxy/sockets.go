@@ -22,6 +22,16 @@ func socketOf(s *config.ListenerSpec) string {
 	return fmt.Sprintf("tcp:%d", s.Port)
 }
 
+// clashing reports whether two listeners cannot listen at once.
+func clashing(a, b config.ListenerSpec) bool {
+	if a.Captured != nil && b.Captured != nil {
+		return false // they share a port
+	}
+	a.Captured, b.Captured = nil, nil
+	socket := socketOf(&a)
+	return socket != "" && socket == socketOf(&b)
+}
+
 // handover are listeners that a change removes, whose sockets new listeners may take.
 type handover struct {
 	proxy   *Proxy

@@ -45,7 +45,7 @@ func (l *listener) acceptUnix(spec *config.ListenerSpec, handle func(session.Sou
 
 // acceptDatagrams accepts the peers of a unix datagram socket.
 func (l *listener) acceptDatagrams(spec *config.ListenerSpec, handle func(session.Source)) error {
-	u := &datagram.UnixListener{Idle: udpIdle}
+	u := &datagram.UnixListener{Idle: config.UDPIdle}
 	if err := u.Listen(l.ctx, spec.Filename); err != nil {
 		return err
 	}

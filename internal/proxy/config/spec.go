@@ -1,5 +1,7 @@
 package config
 
+import "time"
+
 // Protocol is the protocol of a listener or a cluster.
 type Protocol string
 
@@ -87,6 +89,9 @@ type UDPOptions struct {
 	// IdleTimeout ends sessions without packets for this number of milliseconds; 0 never. Default: 60000.
 	IdleTimeout *int `json:"idle_timeout,omitempty"`
 }
+
+// UDPIdle is the default of IdleTimeout.
+const UDPIdle = time.Minute
 
 // ListenerTLS has the certificate of a listener. Files are read again when they change.
 type ListenerTLS struct {

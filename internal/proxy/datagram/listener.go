@@ -14,14 +14,19 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/stream"
 )
 
-// Listener is a UDP socket with a stream for each peer.
-type Listener struct {
+// Terms say which peers a listener serves, and how.
+type Terms struct {
 	// Accept serves a new peer in a goroutine of its own.
 	Accept func(*Peer)
 	// Idle ends streams without packets for this time; 0 never.
 	Idle time.Duration
-	// Only has the address and port of the only peers that are served; both may be unset.
+	// Only has the address and port of the only new peers that are served; both may be unset.
 	Only netip.AddrPort
+}
+
+// Listener is a UDP socket with a stream for each peer. It serves by the terms of its owner. When the owner stops it,
+// it serves the peers that it has, and the next owner may take it over with them.
+type Listener struct {
 	// Dropped counts packets that did not fit into the queue of their stream.
 	Dropped atomic.Uint64
 
@@ -30,17 +35,23 @@ type Listener struct {
 	six  bool         // the socket has addresses of IPv6
 	now  atomic.Int64 // ticks
 
-	mu    sync.Mutex
-	peers map[netip.AddrPort]*Peer
+	mu      sync.Mutex // guards the fields below
+	peers   map[netip.AddrPort]*Peer
+	owner   *Terms
+	begun   bool          // new peers are accepted
+	stopped bool          // the socket ends with its last peer
+	closed  bool          // the socket is closed
+	reading bool          // a goroutine receives packets
+	idle    chan struct{} // ends the goroutine that closes idle streams; nil without one
 }
 
-// Listen binds a socket. It is an error if the port is in use.
-func (l *Listener) Listen(ctx context.Context, address string) error {
+// Listen binds a socket for an owner. It is an error if the port is in use.
+func (l *Listener) Listen(ctx context.Context, address string, owner *Terms) error {
 	conn, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address)
 	if err != nil {
 		return err
 	}
-	l.conn, l.peers = conn.(*net.UDPConn), map[netip.AddrPort]*Peer{}
+	l.conn, l.peers, l.owner = conn.(*net.UDPConn), map[netip.AddrPort]*Peer{}, owner
 	l.raw, _ = l.conn.SyscallConn() // it fails only for a nil connection
 	l.six = l.conn.LocalAddr().(*net.UDPAddr).IP.To4() == nil
 	_ = l.conn.SetReadBuffer(socketBuffer)  // the system has a limit of its own
@@ -54,44 +65,42 @@ const socketBuffer = 4 << 20
 // Addr returns the local address.
 func (l *Listener) Addr() netip.AddrPort { return l.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// Close closes the socket and all streams.
-func (l *Listener) Close() {
-	_ = l.conn.Close() // interrupts Serve
-	l.mu.Lock()
-	all := make([]*Peer, 0, len(l.peers))
-	for _, p := range l.peers {
-		all = append(all, p)
-	}
-	l.mu.Unlock()
-	for _, p := range all {
-		_ = p.Close() // it has no error
-	}
+// Open returns the stream of a peer, which may have sent nothing yet. It is new if it did not exist, and nil if the
+// peer is not served.
+func (l *Listener) Open(addr netip.AddrPort) (p *Peer, isNew bool) {
+	p, accept := l.peer(addr)
+	return p, accept != nil
 }
 
-// Open returns the stream of a peer, which may have sent nothing yet. It is new if it did not exist.
-func (l *Listener) Open(addr netip.AddrPort) (p *Peer, isNew bool) {
+// peer returns the stream of a peer, with the function that serves it if it is new.
+func (l *Listener) peer(addr netip.AddrPort) (*Peer, func(*Peer)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p = l.peers[addr]; p != nil {
-		return p, false
+	if p := l.peers[addr]; p != nil {
+		return p, nil
 	}
-	p = newPeer(l, addr)
+	if !l.begun || !l.owner.allow(addr) {
+		return nil, nil
+	}
+	p := newPeer(l, addr)
 	l.peers[addr] = p
-	return p, true
+	return p, l.owner.Accept
 }
 
-// allowed reports whether packets of a peer are served.
-func (l *Listener) allowed(addr netip.AddrPort) bool {
-	only := l.Only
+// allow reports whether a new peer is served.
+func (t *Terms) allow(addr netip.AddrPort) bool {
+	only := t.Only
 	return (!only.Addr().IsValid() || only.Addr() == addr.Addr()) && (only.Port() == 0 || only.Port() == addr.Port())
 }
 
-// Serve receives packets until the socket is closed.
+// Serve receives packets until the socket is closed. It returns at once if another goroutine does so.
 func (l *Listener) Serve() {
-	if l.Idle > 0 {
-		stop := make(chan struct{})
-		defer close(stop)
-		go l.expire(stop)
+	l.mu.Lock()
+	reading := l.reading
+	l.reading = true
+	l.mu.Unlock()
+	if reading {
+		return
 	}
 	in := newBatch(l.conn)
 	for {
@@ -102,16 +111,13 @@ func (l *Listener) Serve() {
 		for i := 0; i < n; i++ {
 			addr := in.addr(i)
 			addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-			if !l.allowed(addr) {
-				continue
-			}
-			p, isNew := l.Open(addr)
-			for !p.push(in, i) { // it was closed in this moment
+			p, accept := l.peer(addr)
+			for p != nil && !p.push(in, i) { // it was closed in this moment
 				l.forget(p)
-				p, isNew = l.Open(addr)
+				p, accept = l.peer(addr)
 			}
-			if isNew {
-				go l.Accept(p)
+			if accept != nil {
+				go accept(p)
 			}
 		}
 		in.done(l)
@@ -121,9 +127,9 @@ func (l *Listener) Serve() {
 // ticksPerIdle is the number of ticks in the idle time.
 const ticksPerIdle = 8
 
-// expire closes streams without packets.
-func (l *Listener) expire(stop chan struct{}) {
-	tick := time.NewTicker(max(l.Idle/ticksPerIdle, time.Millisecond))
+// expire closes streams without packets for a time.
+func (l *Listener) expire(idle time.Duration, stop chan struct{}) {
+	tick := time.NewTicker(max(idle/ticksPerIdle, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
@@ -240,15 +246,6 @@ func (p *Peer) Close() error {
 	p.closed = true
 	p.ready.Broadcast()
 	return nil
-}
-
-// forget makes the next packet of the peer start a new stream.
-func (l *Listener) forget(p *Peer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.peers[p.addr] == p {
-		delete(l.peers, p.addr)
-	}
 }
 
 // Messages implements stream.Stream.
