@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,43 +16,104 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// A session moves to another endpoint when its own is removed, if its route says so.
-func TestRESTSessionMoves(t *testing.T) {
+// restSessions is a proxy with one listener whose route has retries, and a client with a session to the first of two
+// servers.
+type restSessions struct {
+	t      *testing.T
+	proxy  *oldProxy
+	mesh   *restMesh
+	broker *sidecar.Broker
+	client net.Conn
+	two    string
+}
+
+func newRESTSessions(t *testing.T) *restSessions {
+	t.Helper()
 	server, port := freeTCPPort(t), freeTCPPort(t)
 	one, two := fmt.Sprintf("127.0.0.1:%d", server), fmt.Sprintf("127.0.0.2:%d", server)
 	greeter(t, one, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })
 	greeter(t, two, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })
-	old := startOldProxy(t)
 	view := restView(server, port)
 	view.Inbound[0].Routes[0].Action.Retry = model.Retry{Retries: 3, Conditions: []model.RetryCondition{model.RetryDisconnect}}
 	mesh := &restMesh{
 		view: view, endpoints: map[string][]string{"server": {"127.0.0.1"}}, findings: map[string][]model.Finding{},
 	}
-	broker := &sidecar.Broker{}
+	s := &restSessions{t: t, proxy: startOldProxy(t), mesh: mesh, broker: &sidecar.Broker{}, two: two}
 	ctx, cancel := context.WithCancel(t.Context())
-	pusher := &restPusher{catalog: mesh, broker: broker, report: mesh.report, port: old.port, http: http.DefaultClient}
+	pusher := &restPusher{catalog: mesh, broker: s.broker, report: mesh.report, port: s.proxy.port, http: http.DefaultClient}
 	var running sync.WaitGroup
 	running.Go(func() { pusher.run(ctx) })
-	defer running.Wait()
-	defer cancel()
-	broker.Publish(sidecar.Changes{All: true})
-	var c net.Conn
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	s.broker.Publish(sidecar.Changes{All: true})
 	eventually(t, func() (err error) {
-		c, err = net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		s.client, err = net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		return err
 	})
-	defer func() { _ = c.Close() }()
-	for i, want := range []string{one, two} {
-		if i > 0 {
-			mesh.mu.Lock()
-			mesh.endpoints["server"] = []string{"127.0.0.2"}
-			mesh.mu.Unlock()
-			broker.Publish(sidecar.Changes{Destinations: []model.Key{{Mesh: "m", Name: "server"}}})
-		}
-		got := make([]byte, len(want))
-		_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
-		if _, err := io.ReadFull(c, got); err != nil || string(got) != want {
-			t.Fatalf("got %q, want %q: %v", got, want, err)
-		}
+	t.Cleanup(func() { _ = s.client.Close() })
+	s.greets(one)
+	return s
+}
+
+// greets checks that a server greets the client.
+func (s *restSessions) greets(want string) {
+	s.t.Helper()
+	got := make([]byte, len(want))
+	_ = s.client.SetReadDeadline(time.Now().Add(2 * time.Minute))
+	if _, err := io.ReadFull(s.client, got); err != nil || string(got) != want {
+		s.t.Fatalf("got %q, want %q: %v", got, want, err)
 	}
+}
+
+// replaceEndpoint makes the second server the only one.
+func (s *restSessions) replaceEndpoint() {
+	s.mesh.mu.Lock()
+	s.mesh.endpoints["server"] = []string{"127.0.0.2"}
+	s.mesh.mu.Unlock()
+	s.broker.Publish(sidecar.Changes{Destinations: []model.Key{{Mesh: "m", Name: "server"}}})
+}
+
+// clusters waits until the proxy has a number of clusters for the server.
+func (s *restSessions) clusters(want int) {
+	s.t.Helper()
+	eventually(s.t, func() error {
+		s.broker.Publish(sidecar.Changes{All: true}) // so that it is compared again
+		n := 0
+		for _, name := range s.proxy.names(s.t, restClusters) {
+			if strings.HasPrefix(name, restPrefix) {
+				n++
+			}
+		}
+		if n != want {
+			return fmt.Errorf("the proxy has %d clusters, want %d", n, want)
+		}
+		return nil
+	})
+}
+
+// A session moves to another endpoint when its own is removed, if its route says so.
+func TestRESTSessionMoves(t *testing.T) {
+	s := newRESTSessions(t)
+	s.replaceEndpoint()
+	s.greets(s.two)
+}
+
+// So does a session from before a change of what cannot change in place. The cluster from before ends after its
+// sessions.
+func TestRESTFormerSessionMoves(t *testing.T) {
+	s := newRESTSessions(t)
+	s.mesh.mu.Lock()
+	view := *s.mesh.view
+	view.Destinations = slices.Clone(view.Destinations)
+	view.Destinations[0].Balance = model.Balance{Policy: model.ConsistentHash, HashKey: "/IP/src_addr"}
+	s.mesh.view = &view
+	s.mesh.mu.Unlock()
+	s.clusters(2)
+	s.replaceEndpoint()
+	s.greets(s.two)
+	_ = s.client.(*net.TCPConn).SetLinger(0) // a reset: the server does not close
+	_ = s.client.Close()
+	s.clusters(1)
 }

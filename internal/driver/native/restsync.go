@@ -128,6 +128,9 @@ func (s *restSync) sync(ctx context.Context, p *restPlan) (findings []model.Find
 			}
 		}
 	}
+	if err == nil {
+		obsolete[restClusters], err = s.syncFormer(ctx, p, obsolete[restClusters])
+	}
 	for _, class := range []string{restRuleLists, restRules, restRoutes, restClusters} {
 		remove(class)
 	}
