@@ -85,6 +85,9 @@ func (v *View) DecideInbound(r Request) Decision {
 		}
 		d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
 	}
+	if in.Listener.Datagrams() && !in.Listener.Peer.IsValid() && (d.Timeouts.Idle == 0 || d.Timeouts.Idle > UDPIdle) {
+		d.Timeouts.Idle = UDPIdle
+	}
 	d.applyRates(in.Listener)
 	d.applyCircuitBreaker(in.Listener)
 	return d

@@ -66,7 +66,11 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Timeouts limit one hop. Dialects set their defaults, so zero always means "no limit".
+// UDPIdle ends sessions of UDP clients without packets: nothing else tells their end. A listener for one peer keeps its
+// session.
+const UDPIdle = Duration(time.Minute)
+
+// Timeouts limit one hop. Dialects set their defaults, so zero always means "no limit", except UDPIdle.
 type Timeouts struct {
 	// Request limits the time from the first byte of a request to the end of the response, including retries.
 	Request Duration `json:"request,omitzero"`

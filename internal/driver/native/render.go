@@ -18,6 +18,9 @@ var protocols = map[model.Protocol]config.Protocol{
 	model.JSONSocket: config.JSONSocket,
 }
 
+// The proxy ends sessions of UDP as the model says: this compiles if both times are equal.
+var _ = [1]struct{}{}[config.UDPIdle-time.Duration(model.UDPIdle)]
+
 // localProtocols are the protocols of clusters that the proxy serves itself.
 var localProtocols = map[model.Protocol]config.Protocol{
 	model.Discard: config.Discard, model.Echo: config.Echo, model.JSONDecap: config.JSONDecap,
