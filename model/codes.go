@@ -31,6 +31,7 @@ const (
 	CodeNoService           Code = "NoService"
 	CodeBackendTLS          Code = "BackendTLS"
 	CodeNoEffect            Code = "NoEffect"
+	CodeBoundaries          Code = "MessageBoundaries"
 
 	// CodeNotSupportedByProvider is a field that the program that serves an object does not honor.
 	CodeNotSupportedByProvider Code = "NotSupportedByProvider"
@@ -151,6 +152,10 @@ var Codes = []CodeInfo{
 	{
 		CodeBackendTLS, Error, "A backend of a gateway requires TLS, and the gateway cannot connect to it as it requires.",
 		"Let the authority of the mesh issue the certificate of the listener, or let the listener accept connections without TLS.",
+	},
+	{
+		CodeBoundaries, Info, "A route sends messages to a stream of bytes, where one message cannot be told from the next.",
+		"Nothing, if the destination finds the messages in the stream. Otherwise, use a destination with messages, as a WebSocket or UDP.",
 	},
 	{
 		CodeNotSupportedByProvider, Warning,

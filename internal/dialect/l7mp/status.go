@@ -22,7 +22,7 @@ func (Dialect) StatusKinds() []client.Object {
 }
 
 // Status sets the condition: False with the first error, else with the first warning about a port that an older
-// object has, else True.
+// object has, else True, with the first note if there is one.
 func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Object {
 	out := object.DeepCopyObject().(client.Object)
 	var to *[]metav1.Condition
@@ -44,11 +44,17 @@ func (Dialect) Status(object client.Object, in dialect.StatusInput) client.Objec
 	if i < 0 {
 		i = slices.IndexFunc(in.Findings, func(f model.Finding) bool { return f.Code == model.CodePortConflict })
 	}
+	if i < 0 {
+		i = slices.IndexFunc(in.Findings, func(f model.Finding) bool { return f.Severity == model.Info })
+	}
 	if i >= 0 {
 		f := in.Findings[i]
-		c.Reason, c.Message = string(f.Code), f.Text
+		c.Message = f.Text
 		if f.Path != "" {
 			c.Message = f.Path + ": " + f.Text
+		}
+		if f.Severity != model.Info {
+			c.Reason = string(f.Code)
 		}
 		if f.Severity == model.Error {
 			c.Status = metav1.ConditionFalse

@@ -160,6 +160,7 @@ func (r *routerRule) action(pods podSet, v *virtualService, of rule) model.Actio
 		return out
 	}
 	chains := [2][]string{}
+	at, stream := to.destination.origin, c
 	for i, chain := range [][]hop{to.ingress, to.egress} {
 		for _, h := range chain {
 			name, through := r.hop(pods, v, h)
@@ -167,7 +168,14 @@ func (r *routerRule) action(pods podSet, v *virtualService, of rule) model.Actio
 				return out // connections must not pass beside it
 			}
 			chains[i] = append(chains[i], name)
+			if !stream.bytes() {
+				at, stream = h.origin, through
+			}
 		}
+	}
+	if v.messages() && stream.bytes() {
+		r.report(at, model.CodeBoundaries, "%s accepts messages of %s, which lose their boundaries in a stream of bytes of %s",
+			v.origin.Object(), v.protocol, stream.protocol)
 	}
 	out.ForwardChain, out.ReverseChain, out.Convert = chains[0], chains[1], convert
 	out.Destinations = []model.WeightedDestination{{Destination: target, Weight: 1, Origin: to.destination.origin}}
@@ -196,6 +204,15 @@ func (r *routerRule) hop(pods podSet, v *virtualService, h hop) (string, *cluste
 func (r *routerRule) report(at model.Origin, code model.Code, format string, args ...any) {
 	r.findings.Emit(model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
+
+// messages reports whether sessions have messages, whose boundaries are kept.
+func (t transport) messages() bool {
+	return t.protocol == model.WebSocket || t.protocol == model.UDP
+}
+
+// bytes reports whether sessions are streams of bytes. Protocols that the proxy itself serves are not: they pass what
+// comes.
+func (t transport) bytes() bool { return t.protocol == model.TCP || t.protocol == model.Unix }
 
 // same reports whether what a listener accepts can be sent to a destination as it is.
 func same(from, to transport) bool {
