@@ -70,7 +70,7 @@ func TestEventsOfObjectsWithoutConditions(t *testing.T) {
 		}
 		group.Spec.VirtualServices = nil
 		c.update(t, group, true)
-		if got := c.takeEvents(); got != "Normal Served no errors" {
+		if got := c.takeEvents(); got != "Normal Served no errors and no warnings" {
 			t.Errorf("got events: %s", got)
 		}
 		ofGroup := func(write string) bool { return strings.Contains(write, "BackendGroup") }
@@ -80,7 +80,7 @@ func TestEventsOfObjectsWithoutConditions(t *testing.T) {
 	})
 }
 
-// An Ingress has an event of its errors, also if its status is written at the same time: nothing else causes another
+// An Ingress has an event of its errors and warnings, also if its status is written at the same time: nothing else causes another
 // reconciliation.
 func TestEventsBesideAWrite(t *testing.T) {
 	testCluster(t, func(t *testing.T, c *cluster) {
@@ -91,7 +91,7 @@ func TestEventsBesideAWrite(t *testing.T) {
 			Host: "web.example", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
 				Paths: []networkingv1.HTTPIngressPath{{Path: "/", Backend: networkingv1.IngressBackend{Service: backend}}},
 			}},
-		}}
+		}, {Host: "*.example"}}
 		c.create(t,
 			&networkingv1.IngressClass{
 				ObjectMeta: metav1.ObjectMeta{Name: "anymesh"},
@@ -106,7 +106,8 @@ func TestEventsBesideAWrite(t *testing.T) {
 			t.Fatalf("got writes %v", got)
 		}
 		advance(warningDelay)
-		if got := c.takeEvents(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.rules[0].http.paths[0]") {
+		got := c.takeEvents()
+		if !strings.HasPrefix(got, "Warning ReferenceNotFound spec.rules[0].http.paths[0]") || !strings.Contains(got, "; spec.rules[1].host: ") {
 			t.Errorf("got events: %q", got)
 		}
 		advance(resyncPeriod)

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,21 +15,10 @@ import (
 // maxNote is the maximum length of the note of an event in the Kubernetes API, in bytes.
 const maxNote = 1024
 
-// recordErrors records an event when the errors of an object without conditions change, after warningDelay: it has no
-// other place for them.
-func (w *Writer) recordErrors(ref model.ObjectRef, o client.Object, findings []model.Finding) {
-	var texts []string
-	reason := ""
-	for _, f := range findings {
-		if f.Severity == model.Error {
-			texts = append(texts, strings.TrimPrefix(f.Path+": "+f.Text, ": "))
-			if reason == "" {
-				reason = string(f.Code)
-			}
-		}
-	}
-	slices.Sort(texts)
-	text := truncate.WithEllipsis(strings.Join(texts, "; "), maxNote)
+// recordFindings records an event when the errors and warnings of an object without conditions change, after
+// warningDelay: it has no other place for them.
+func (w *Writer) recordFindings(ref model.ObjectRef, o client.Object, findings []model.Finding) {
+	reason, text := noted(findings)
 	if w.states.wasReported(ref, text) {
 		w.pending.remove(ref, "")
 		return
@@ -43,8 +33,24 @@ func (w *Writer) recordErrors(ref model.ObjectRef, o client.Object, findings []m
 	}
 	w.states.markReported(ref, text)
 	if text == "" {
-		w.Recorder.Eventf(o, nil, corev1.EventTypeNormal, "Served", "Reconcile", "no errors")
+		w.Recorder.Eventf(o, nil, corev1.EventTypeNormal, "Served", "Reconcile", "no errors and no warnings")
 		return
 	}
 	w.Recorder.Eventf(o, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", text)
+}
+
+// noted returns the reason and the note of an event: errors come first.
+func noted(findings []model.Finding) (reason, text string) {
+	var texts []string
+	for _, severity := range []model.Severity{model.Error, model.Warning} {
+		first := len(texts)
+		for _, f := range findings {
+			if f.Severity == severity {
+				texts = append(texts, strings.TrimPrefix(f.Path+": "+f.Text, ": "))
+				reason = cmp.Or(reason, string(f.Code))
+			}
+		}
+		slices.Sort(texts[first:])
+	}
+	return reason, truncate.WithEllipsis(strings.Join(texts, "; "), maxNote)
 }

@@ -41,7 +41,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, known
 		Mesh: w.Mesh.MeshOf(ref), State: w.Mesh.StateOf(kind.dialect.Name(), ref), Findings: findings, Now: time.Now(),
 	})
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
-		w.recordErrors(ref, now, findings)
+		w.recordFindings(ref, now, findings)
 		w.recordWarnings(ref, now)
 		return nil
 	}
@@ -57,7 +57,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, known
 		return nil
 	}
 	if err == nil {
-		w.recordErrors(ref, want, findings)
+		w.recordFindings(ref, want, findings)
 		w.recordEvents(ref, now, want)
 	}
 	return err
