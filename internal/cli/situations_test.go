@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/internal/cli"
+	"anymesh.dev/anymesh/internal/cli/describe"
 	"anymesh.dev/anymesh/internal/cli/explain"
 	"anymesh.dev/anymesh/internal/cli/lint"
 	"anymesh.dev/anymesh/model"
@@ -178,11 +179,14 @@ func describeAnswer(t *testing.T, command string, _ []string) []string {
 		return []string{"no error"}
 	}
 	code, out, _ := run(t, command+" -o json")
-	var workload struct{ Instances []model.Endpoint }
+	var workload struct {
+		Instances      []model.Endpoint
+		WithoutSidecar []describe.BarePod
+	}
 	if err := json.Unmarshal(out, &workload); err != nil && code == 0 {
 		t.Fatalf("anymesh %s: %v", command, err)
 	}
-	if len(workload.Instances) > 0 {
+	if len(workload.Instances) > len(workload.WithoutSidecar) {
 		return []string{"a sidecar"}
 	}
 	return []string{"no sidecar"}

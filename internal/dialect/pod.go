@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/model"
@@ -63,6 +64,21 @@ func NoSidecar(d Injection, pod *corev1.Pod, namespace *corev1.Namespace) string
 		return "spec.hostNetwork is true, and all pods of a node would share the sidecar"
 	}
 	return ""
+}
+
+// NotInjected returns why injection adds no sidecar to a pod that a workload of a dialect selects; empty if it adds one.
+func NotInjected(d Injection, pod *corev1.Pod, ns *corev1.Namespace) string {
+	selector := &metav1.LabelSelector{MatchExpressions: d.InjectionSelector()}
+	compiled, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil || !compiled.Matches(labels.Set(ns.Labels)) {
+		for _, r := range selector.MatchExpressions {
+			if value, is := ns.Annotations[r.Key]; is {
+				return fmt.Sprintf("%s: %s is an annotation of namespace %s, and has to be a label", r.Key, value, ns.Name)
+			}
+		}
+		return fmt.Sprintf("injection is not enabled in namespace %s; %s", ns.Name, d.InjectionHint())
+	}
+	return NoSidecar(d, pod, ns)
 }
 
 // PodOptions are the sidecar options in a pod's annotations. Ports are numbers from 1 to 65535.

@@ -145,7 +145,7 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	}},
 	{"internal/cli/describe", []string{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
-		"internal/cli/phrases",
+		"internal/cli/phrases", "internal/cli/manifest", "internal/store",
 	}},
 	{"internal/cli/requestrates", []string{"sidecar"}},
 	{"internal/cli/graph", []string{

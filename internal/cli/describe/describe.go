@@ -22,7 +22,9 @@ type Workload struct {
 	Egress    model.Egress     `json:"egress"`
 	Inbound   []Port           `json:"inbound,omitempty"`
 	Instances []model.Endpoint `json:"instances,omitempty"`
-	Reaches   []Port           `json:"reaches,omitempty"`
+	// WithoutSidecar are the pods that have none.
+	WithoutSidecar []BarePod `json:"withoutSidecar,omitempty"`
+	Reaches        []Port    `json:"reaches,omitempty"`
 	// Names are the names that the agents of its pods answer. Names without addresses get one in the cluster.
 	Names     []model.Host    `json:"names,omitempty"`
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
@@ -97,6 +99,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 		Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key),
 		Status: conditions(s, w.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
 	}
+	out.WithoutSidecar = barePods(s, w, out.Instances)
 	out.Drivers = s.Drivers(w.Key, defaultDriver)
 	if w.Pod != nil {
 		out.Drivers = []string{cmp.Or(s.ClassOf(w.Pod.Instance.UID), defaultDriver)}

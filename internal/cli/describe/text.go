@@ -46,7 +46,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	if d.Role == model.RoleGateway {
 		p.WriteString("gateway: requests of clients outside the mesh go to services of the mesh\n")
 	} else {
-		fmt.Fprintf(p, "application with a sidecar; undeclared destinations: %s; DNS mode: %s\n", d.Egress,
+		fmt.Fprintf(p, "%s; undeclared destinations: %s; DNS mode: %s\n", d.application(), d.Egress,
 			cmp.Or(d.DNS, model.DNSUnresolved))
 	}
 	if len(d.Drivers) > 0 {
@@ -74,6 +74,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 		}
 		p.table(t)
 	}
+	p.bare(d.WithoutSidecar)
 	p.heading("Can reach")
 	p.ports(d.Reaches, "no declared service")
 	p.hosts(d.Names)

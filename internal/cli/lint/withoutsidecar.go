@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
@@ -37,7 +35,7 @@ func withoutSidecar(dialects []dialect.Dialect, set *manifest.Set, findings []mo
 				continue
 			}
 			for _, pod := range s.selected {
-				if why := noSidecar(d, pod, ns); why != "" {
+				if why := dialect.NotInjected(d, pod, ns); why != "" {
 					out = append(out, model.NewFinding(s.at, model.CodeNoProxy,
 						fmt.Sprintf("pods of %s get no sidecar: %s", manifest.WorkloadOf(pod), why)))
 				}
@@ -45,19 +43,4 @@ func withoutSidecar(dialects []dialect.Dialect, set *manifest.Set, findings []mo
 		}
 	}
 	return out
-}
-
-// noSidecar returns why a pod gets no sidecar; empty if it gets one.
-func noSidecar(d dialect.Injection, pod *corev1.Pod, ns *corev1.Namespace) string {
-	selector := &metav1.LabelSelector{MatchExpressions: d.InjectionSelector()}
-	compiled, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil || !compiled.Matches(labels.Set(ns.Labels)) {
-		for _, r := range selector.MatchExpressions {
-			if value, is := ns.Annotations[r.Key]; is {
-				return fmt.Sprintf("%s: %s is an annotation of namespace %s, and has to be a label", r.Key, value, ns.Name)
-			}
-		}
-		return fmt.Sprintf("injection is not enabled in namespace %s; %s", ns.Name, d.InjectionHint())
-	}
-	return dialect.NoSidecar(d, pod, ns)
 }

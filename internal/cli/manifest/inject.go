@@ -10,9 +10,6 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// injected is the label value of pods that injection would change.
-const injected = "assumed"
-
 // inject marks pods that are made from templates as injected, if injection would give them the proxy of a gateway.
 func (s *Set) inject(dialects []dialect.Dialect) {
 	namespaces := map[string]*corev1.Namespace{}
@@ -28,7 +25,7 @@ func (s *Set) inject(dialects []dialect.Dialect) {
 		}
 		for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
 			if d.AssumeProxy(pod, namespaces[pod.Namespace]) {
-				pod.Labels = with(pod.Labels, sidecar.UUIDLabel, injected)
+				pod.Labels = with(pod.Labels, sidecar.UUIDLabel, assumed)
 				if class := assumedClass(d, pod, namespaces[pod.Namespace]); class != "" {
 					pod.Annotations = with(pod.Annotations, sidecar.ClassAnnotation, class)
 				}

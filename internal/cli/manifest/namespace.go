@@ -43,7 +43,7 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 		if known[name] {
 			continue
 		}
-		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: named(nil, name)}}
+		made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: assumed, Labels: named(nil, name)}}
 		for _, d := range dialect.Implementing[dialect.Manifests](dialects) {
 			if labels, assumption := d.AssumeNamespace(s.Objects, name, made.Labels); assumption != "" {
 				made.Labels = labels
@@ -53,6 +53,12 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 		s.Objects = append(s.Objects, made)
 	}
 }
+
+// assumed is the UID of namespaces that the files do not have.
+const assumed = "assumed"
+
+// AssumedNamespace reports whether the files do not have a namespace, so that its labels are not known.
+func AssumedNamespace(ns *corev1.Namespace) bool { return ns.UID == assumed }
 
 // reads reports whether a dialect reads a kind.
 func reads(dialects []dialect.Dialect, kind client.Object) bool {

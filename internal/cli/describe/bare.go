@@ -1,0 +1,101 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/names"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// BarePod is a pod of a workload that has no sidecar.
+type BarePod struct {
+	Pod    model.Instance `json:"pod"`
+	Reason string         `json:"reason"`
+}
+
+// barePods returns the pods of an application that have no sidecar. Pods of files get it when they are created.
+func barePods(s *engine.State, w lookup.Workload, instances []model.Endpoint) []BarePod {
+	if w.Role == model.RoleGateway {
+		return nil // its pods have their proxy in the manifest
+	}
+	pods, namespaces := map[string]*corev1.Pod{}, map[string]*corev1.Namespace{}
+	for _, o := range s.Objects {
+		switch o := o.(type) {
+		case *corev1.Pod:
+			pods[string(o.UID)] = o
+		case *corev1.Namespace:
+			namespaces[o.Name] = o
+		}
+	}
+	var out []BarePod
+	for _, e := range instances {
+		pod := pods[e.Instance.UID]
+		if pod == nil || e.SidecarClass != "" || w.Pod != nil && w.Pod.Instance != e.Instance {
+			continue
+		}
+		if why := whyBare(s, w, pod, namespaces[pod.Namespace]); why != "" {
+			out = append(out, BarePod{e.Instance, why})
+		}
+	}
+	return out
+}
+
+// whyBare returns why a pod has no sidecar; empty if it has one.
+func whyBare(s *engine.State, w lookup.Workload, pod *corev1.Pod, ns *corev1.Namespace) string {
+	running := len(names.Known(store.Addresses(pod))) > 0
+	if running && store.HasProxy(pod) {
+		return ""
+	}
+	why := ""
+	for _, d := range dialect.Implementing[dialect.Injection](dialect.All()) {
+		if _, own := d.(dialect.PodWorkloads); own || ns == nil || manifest.AssumedNamespace(ns) {
+			continue
+		}
+		key, is, fault := d.SelectWorkload(s.Objects, pod, pod.Namespace)
+		if fault == nil && is && key == w.Key {
+			why = dialect.NotInjected(d, pod, ns)
+		}
+	}
+	if running {
+		why = cmp.Or(why, "it was created without injection")
+	}
+	return why
+}
+
+// application describes the pods of an application.
+func (d Workload) application() string {
+	all := len(d.Instances)
+	if d.Pod != nil {
+		all = 1
+	}
+	switch bare := len(d.WithoutSidecar); {
+	case bare == 0:
+		return "application with a sidecar"
+	case bare == all:
+		return "application without a sidecar: what follows is what its sidecar would do"
+	default:
+		return fmt.Sprintf("application with a sidecar in %d of %d pods", all-bare, all)
+	}
+}
+
+// bare lists pods without a sidecar.
+func (p *page) bare(pods []BarePod) {
+	if len(pods) == 0 {
+		return
+	}
+	p.heading("Without a sidecar")
+	t := terminal.Table{Headings: []string{"POD", "REASON"}}
+	for _, b := range pods {
+		t.Row(b.Pod.Namespace+"/"+b.Pod.Name, b.Reason)
+	}
+	p.table(t)
+}
