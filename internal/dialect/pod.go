@@ -66,7 +66,8 @@ func NoSidecar(d Injection, pod *corev1.Pod, namespace *corev1.Namespace) string
 	return ""
 }
 
-// NotInjected returns why injection adds no sidecar to a pod that a workload of a dialect selects; empty if it adds one.
+// NotInjected returns why injection adds no sidecar to a pod that a workload of a dialect selects; empty if it adds
+// one.
 func NotInjected(d Injection, pod *corev1.Pod, ns *corev1.Namespace) string {
 	selector := &metav1.LabelSelector{MatchExpressions: d.InjectionSelector()}
 	compiled, err := metav1.LabelSelectorAsSelector(selector)

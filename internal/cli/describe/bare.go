@@ -77,10 +77,10 @@ func (d Workload) application() string {
 	if d.Pod != nil {
 		all = 1
 	}
-	switch bare := len(d.WithoutSidecar); {
-	case bare == 0:
+	switch bare := len(d.WithoutSidecar); bare {
+	case 0:
 		return "application with a sidecar"
-	case bare == all:
+	case all:
 		return "application without a sidecar: what follows is what its sidecar would do"
 	default:
 		return fmt.Sprintf("application with a sidecar in %d of %d pods", all-bare, all)

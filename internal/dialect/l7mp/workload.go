@@ -174,7 +174,8 @@ func (r *routerRule) action(pods podSet, v *virtualService, of rule) model.Actio
 		}
 	}
 	if v.messages() && stream.bytes() {
-		r.report(at, model.CodeBoundaries, "%s accepts messages of %s, which lose their boundaries in a stream of bytes of %s",
+		r.report(at, model.CodeBoundaries,
+			"%s accepts messages of %s, which lose their boundaries in a stream of bytes of %s",
 			v.origin.Object(), v.protocol, stream.protocol)
 	}
 	out.ForwardChain, out.ReverseChain, out.Convert = chains[0], chains[1], convert

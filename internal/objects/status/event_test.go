@@ -80,8 +80,8 @@ func TestEventsOfObjectsWithoutConditions(t *testing.T) {
 	})
 }
 
-// An Ingress has an event of its errors and warnings, also if its status is written at the same time: nothing else causes another
-// reconciliation.
+// An Ingress has an event of its errors and warnings, also if its status is written at the same time: nothing else
+// causes another reconciliation.
 func TestEventsBesideAWrite(t *testing.T) {
 	testCluster(t, func(t *testing.T, c *cluster) {
 		backend := &networkingv1.IngressServiceBackend{Name: "gone", Port: networkingv1.ServiceBackendPort{Number: 80}}

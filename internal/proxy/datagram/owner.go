@@ -13,8 +13,8 @@ func (l *Listener) Begin(owner *Terms) {
 }
 
 // Stop makes the listener accept no new peers. The socket is closed when it has no peers anymore. If peers may be idle
-// for ever, they may be so for this time from now on. It does nothing if there is another owner, and reports whether there
-// are peers.
+// for ever, they may be so for this time from now on. It does nothing if there is another owner, and reports whether
+// there are peers.
 func (l *Listener) Stop(owner *Terms, idle time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
