@@ -60,8 +60,11 @@ type Mesh struct {
 	Family      AddressFamily `json:"family,omitempty"`
 	// AnyAddress makes a stream that is alone on its port take connections to every address. Otherwise, it takes those to
 	// its own addresses if it has some.
-	AnyAddress bool   `json:"anyAddress,omitempty"`
-	Origin     Origin `json:"origin,omitzero"`
+	AnyAddress bool `json:"anyAddress,omitempty"`
+	// SidecarLogLevel is the log level of sidecars, which does not change what they do: trace, debug, info, warning,
+	// error, critical or off. Empty means that of the control plane.
+	SidecarLogLevel string `json:"sidecarLogLevel,omitempty"`
+	Origin          Origin `json:"origin,omitzero"`
 }
 
 // Role distinguishes sidecars from standalone gateways.

@@ -113,6 +113,10 @@ type Spec struct {
 	// RelayAddress with host:port. Secrets (envoy.extensions.transport_sockets.tls.v3.Secret) then get the content
 	// of the files that they name. Empty if the sidecar connects to the server itself.
 	RelaySocket, RelayAddress string
+	// LogLevelSocket is the Unix domain socket on which the sidecar sets its log level, as the admin interface of Envoy
+	// does: on POST /logging?level=LEVEL, with trace, debug, info, warning, error, critical or off. The agent sends it
+	// when the sidecar has started, and when the level changes; it needs RelaySocket. Empty if the level cannot change.
+	LogLevelSocket string
 	// ConfigArgument is the option of Command that takes configuration as JSON, which is merged into that of Files. The
 	// agent adds the content of ProxySettings.ConfigFiles to it. Empty if the sidecar does not support it.
 	ConfigArgument string

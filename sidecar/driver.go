@@ -65,6 +65,13 @@ const HostNameType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualD
 // destination. Host names refer to them.
 const EndpointAddressType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsEndpoint"
 
+// SettingType is the xDS type of settings of a running sidecar, by name: a google.protobuf.StringValue. The agent of a
+// pod subscribes to LogLevelSetting and sets the level: see Spec.LogLevelSocket. No proxy reads it.
+const (
+	SettingType     = "type.googleapis.com/google.protobuf.StringValue"
+	LogLevelSetting = "log-level"
+)
+
 // Resource is a named part of the configuration of a sidecar.
 type Resource struct {
 	// Type is the xDS type URL, Name its name within the type.

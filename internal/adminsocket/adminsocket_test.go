@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
 
-// The socket replaces the file of a process that has ended, takes POST only, and is closed when the context ends.
+// The socket replaces the file of a process that has ended, takes POST only and known levels, and is closed when the
+// context ends.
 func TestServe(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	if err := os.WriteFile(socket, nil, 0o600); err != nil {
@@ -19,16 +21,20 @@ func TestServe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	drains := 0
-	if err := Serve(ctx, socket, func() { drains++ }, slog.New(slog.DiscardHandler)); err != nil {
+	drains, levels := 0, []string{}
+	actions := Actions{Drain: func() { drains++ }, SetLevel: func(level string) bool {
+		levels = append(levels, level)
+		return level == "debug"
+	}}
+	if err := Serve(ctx, socket, actions, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
-	send := func(method string) (int, error) {
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://admin"+DrainPath, nil)
+	send := func(method, target string) (int, error) {
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://admin"+target, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,17 +44,26 @@ func TestServe(t *testing.T) {
 		}
 		return response.StatusCode, response.Body.Close()
 	}
-	for method, want := range map[string]int{http.MethodGet: http.StatusMethodNotAllowed, http.MethodPost: http.StatusOK} {
-		if status, err := send(method); err != nil || status != want {
-			t.Errorf("%s: status %d, error %v; want %d", method, status, err, want)
+	for _, c := range []struct {
+		method, target string
+		want           int
+	}{
+		{http.MethodGet, DrainPath, http.StatusMethodNotAllowed}, {http.MethodPost, DrainPath, http.StatusOK},
+		{http.MethodGet, LevelPath + "?level=debug", http.StatusMethodNotAllowed},
+		{http.MethodPost, LevelPath + "?level=debug", http.StatusOK},
+		{http.MethodPost, LevelPath + "?level=loud", http.StatusBadRequest},
+		{http.MethodPost, LevelPath, http.StatusBadRequest},
+	} {
+		if status, err := send(c.method, c.target); err != nil || status != c.want {
+			t.Errorf("%s %s: status %d, error %v; want %d", c.method, c.target, status, err, c.want)
 		}
 	}
-	if drains != 1 {
-		t.Errorf("%d drains, want 1", drains)
+	if drains != 1 || !slices.Equal(levels, []string{"debug", "loud", ""}) {
+		t.Errorf("%d drains, want 1; levels %q", drains, levels)
 	}
 	cancel()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := send(http.MethodPost); err != nil {
+		if _, err := send(http.MethodPost, DrainPath); err != nil {
 			break
 		}
 		if time.Now().After(deadline) {

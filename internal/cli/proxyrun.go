@@ -40,7 +40,9 @@ func proxyRunCommand() *cobra.Command {
 			if file != "" {
 				return proxy.Run(ctx, file)
 			}
-			return discovery.Run(ctx, o, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level})))
+			o.Level = new(slog.LevelVar)
+			o.Level.Set(level)
+			return discovery.Run(ctx, o, slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: o.Level})))
 		},
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration, YAML or JSON")
@@ -49,6 +51,7 @@ func proxyRunCommand() *cobra.Command {
 	c.Flags().StringVar(&logLevel, "log-level", "info",
 		"trace, debug, info, warning, error, critical or off; with --discovery")
 	c.Flags().StringVar(&o.Admin, "admin", "",
-		"Unix domain socket that takes POST "+adminsocket.DrainPath+", which asks clients to leave; with --discovery")
+		"Unix domain socket that takes POST "+adminsocket.DrainPath+", which asks clients to leave, and POST "+
+			adminsocket.LevelPath+"?level=LEVEL, which sets the log level; with --discovery")
 	return c
 }

@@ -47,7 +47,10 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 				sidecar.Drivers())
 			continue
 		}
-		d := &driver{Class: delivery.Class{Name: name, Default: name == mesh.GetSidecarClass()}, mesh: mesh.Of(name)}
+		d := &driver{mesh: mesh.Of(name)}
+		d.Class = delivery.Class{
+			Name: name, Default: name == mesh.GetSidecarClass(), LogLevel: d.mesh.GetSidecarLogLevel(),
+		}
 		if other, taken := ports[d.port()]; taken {
 			return nil, fmt.Errorf("sidecar drivers %s and %s have the same port %d; set another proxyServerPort in the entry of one of them in sidecarDrivers", other, name, d.port())
 		}

@@ -16,6 +16,8 @@ type Class struct {
 	// Default is true for the driver of pods without a sidecarClass. Its snapshots cover every workload, with or
 	// without pods.
 	Default bool
+	// LogLevel is the log level of sidecars of meshes that set none. If both are empty, it is not delivered.
+	LogLevel string
 }
 
 // Has reports whether a pod with the given sidecarClass belongs to this driver.

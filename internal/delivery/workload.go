@@ -82,6 +82,7 @@ func (d *Deliverer) render(w *workload, view *model.View, since time.Time) error
 	}
 	var rendered []sidecar.Resource
 	rendered, w.findings = d.renderer.Render(source)
+	rendered = append(slices.Clip(rendered), logLevel(cmp.Or(view.Mesh.SidecarLogLevel, d.class.LogLevel))...)
 	w.owner, w.unsupported = view.Workload.Origin, nil
 	supports := d.renderer.Supports()
 	for _, need := range own.Needs() {

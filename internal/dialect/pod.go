@@ -178,7 +178,7 @@ func (e *LeavingError) Error() string { return e.Text }
 type PreferredFeatures interface{ PreferredFeatures() []model.Feature }
 
 // SidecarSettings is a dialect with objects that set defaults of its pods. A change acts on pods that are created, and
-// certificates that are issued, later.
+// certificates that are issued, later. The log level is that of model.Mesh, too, which acts on running sidecars.
 type SidecarSettings interface {
 	Injection
 	// SettingsReads returns an empty object of each kind that the other methods read, in all namespaces.

@@ -129,6 +129,8 @@ func (c *client) respond(response *discoveryv3.DeltaDiscoveryResponse) error {
 		changes = append(changes, Change{Name: name})
 	}
 	refused := c.take(changes)
+	c.log.Debug("the configuration has changed", "resources", len(response.GetResources()),
+		"removed", len(response.GetRemovedResources()), "refused", len(refused))
 	for _, r := range response.GetResources() {
 		if refused[r.GetName()] == nil {
 			c.versions[r.GetName()] = r.GetVersion()

@@ -129,6 +129,7 @@ func TestTrafficTargets(t *testing.T) {
 			return nil
 		})
 	})
+	testLogLevel(t, ip, "envoy", "[debug]")
 	testOSMPolicies(t, hostPort(ip, 9080))
 	for _, name := range []string{"bookstore", "bookbuyer"} {
 		run(t, "-n", "bookshop", "patch", "deployment", name, "-p",
@@ -138,6 +139,7 @@ func TestTrafficTargets(t *testing.T) {
 	newest := run(t, "-n", "bookshop", "get", "pods", "-l", "app=bookstore", "--sort-by=.metadata.creationTimestamp",
 		"-o", "jsonpath={.items[-1:].status.podIP}")
 	t.Run("native", func(t *testing.T) {
+		testLogLevel(t, newest, "native", "level=DEBUG")
 		expect("bookbuyer", booksURL, 200)
 		expect("bookthief", booksURL, 403)
 		expect("bookbuyer", "http://bookstore.bookshop/healthz", 403)
@@ -151,6 +153,47 @@ func TestTrafficTargets(t *testing.T) {
 	expect("bookbuyer", booksURL, 200)
 	run(t, "-n", "bookshop", "delete", "traffictarget", "bookstore")
 	expect("bookbuyer", booksURL, 403)
+}
+
+// testLogLevel checks that the sidecar of a running pod of bookstore gets the log level of MeshConfig, and the default
+// again: at debug, it logs what a request does.
+func testLogLevel(t *testing.T, ip, container, line string) {
+	t.Helper()
+	level := func(value string) {
+		t.Helper()
+		run(t, "-n", "bookshop", "patch", "meshconfig", "osm-mesh-config", "--type=merge", "-p",
+			`{"spec":{"sidecar":{"logLevel":`+value+`}}}`)
+	}
+	pod := run(t, "-n", "bookshop", "get", "pods", "--field-selector=status.podIP="+ip, "-o", "jsonpath={.items[0].metadata.name}")
+	// lines returns the number of such lines after a request.
+	lines := func() (int, error) {
+		if o, err := callFromIn(t.Context(), "bookshop", "bookbuyer", booksURL); err != nil || o.Status != 200 {
+			return 0, fmt.Errorf("a request while the level changes: %+v, %w", o, err)
+		}
+		out, err := kubectl(t.Context(), "-n", "bookshop", "logs", pod, "-c", container)
+		return strings.Count(out, line), err
+	}
+	if n, err := lines(); err != nil || n > 0 {
+		t.Errorf("%d lines with %s at the level error, %v", n, line, err)
+	}
+	level(`"debug"`)
+	eventually(t, 20*time.Second, container+" logs at debug", func() error {
+		n, err := lines()
+		if err == nil && n == 0 {
+			return fmt.Errorf("no line with %s", line)
+		}
+		return err
+	})
+	level("null")
+	before := 0
+	eventually(t, 20*time.Second, container+" logs at the default level", func() error {
+		n, err := lines()
+		if more := n - before; err == nil && more > 0 {
+			before = n
+			return fmt.Errorf("%d more lines with %s", more, line)
+		}
+		return err
+	})
 }
 
 // dropSettings deletes the copy of the MeshConfig when the test ends. Call it before the MeshConfig is applied.

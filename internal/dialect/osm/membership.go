@@ -120,6 +120,9 @@ func (r *meshRule) evaluate(name string, namespaces []model.Origin) {
 		f.Severity = model.Warning
 		r.findings.Emit(f)
 	}
+	if m.SidecarLogLevel = settings.logLevel; m.SidecarLogLevel == "warn" {
+		m.SidecarLogLevel = "warning"
+	}
 	if settings.egress {
 		m.Egress = model.EgressAllow
 	}

@@ -29,8 +29,10 @@ type meshSettings struct {
 	// accessControl is true if objects of AccessControl are enabled.
 	accessControl bool
 	// kept is true for the copy of a MeshConfig, which has effect if there is no other.
-	kept   bool
-	origin model.Origin
+	kept bool
+	// logLevel is that of sidecars; empty for none.
+	logLevel string
+	origin   model.Origin
 }
 
 // Paths of settings.
@@ -115,7 +117,7 @@ func (r *meshConfigRule) evaluate(_ types.NamespacedName, all []*config.MeshConf
 func (r *meshConfigRule) emit(spec meshSpec, kept bool, at model.Origin) {
 	r.settings.Emit(allKey{}, meshSettings{
 		permissive: spec.permissive, egress: spec.egress, rootCertificates: spec.rootCertificates,
-		accessControl: spec.accessControl, kept: kept, origin: at,
+		accessControl: spec.accessControl, kept: kept, logLevel: spec.logLevel, origin: at,
 	})
 }
 

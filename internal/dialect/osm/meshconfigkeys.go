@@ -45,7 +45,7 @@ var sidecarKeys = []MeshConfigKey{
 	},
 	{
 		Path: "sidecar.logLevel", set: readsOne(func(m *meshSpec) *string { return &m.logLevel }, logLevels...),
-		Effect: "log level of the sidecars of new pods",
+		Effect: "log level of the sidecars, at once also of running ones if their driver supports it",
 	},
 	{
 		Path: "sidecar.sidecarClass", set: reads(func(m *meshSpec) *string { return &m.class }),

@@ -110,7 +110,7 @@ func (r *rules) addRelations(g *incremental.Graph) {
 		return -1
 	}, func(a, b meshSettings) bool {
 		return a.permissive == b.permissive && a.egress == b.egress && a.rootCertificates == b.rootCertificates &&
-			a.accessControl == b.accessControl && a.kept == b.kept && a.origin.Equal(b.origin)
+			a.accessControl == b.accessControl && a.kept == b.kept && a.logLevel == b.logLevel && a.origin.Equal(b.origin)
 	})
 	r.keptConfigs = incremental.NewRelation[allKey](g, "copies of the MeshConfig", func(a, b *config.MeshConfig) int {
 		return meshConfigOrigin(a).CompareAge(meshConfigOrigin(b))

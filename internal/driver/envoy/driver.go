@@ -68,6 +68,7 @@ func (Driver) Patch(ctx context.Context) error {
 		AccessLog:      sidecar.AccessLogFile,
 		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", p.statsPort()),
 		ConfigArgument: configArgument,
+		LogLevelSocket: adminSocket,
 		RelaySocket:    xdsSocket,
 		RelayAddress:   fmt.Sprintf("%s:%d", host, injector.Configurator.GetProxyServerPort()),
 		MetricsURL:     p.metricsURL(keptMetrics),

@@ -67,13 +67,14 @@ func (Driver) Patch(ctx context.Context) error {
 			"--log-level", cmp.Or(level, "info"),
 		},
 		// Connections of clients then end after their next response, and new ones are still accepted.
-		Drain:        []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/drain"},
-		AccessLog:    sidecar.AccessLogFile,
-		ReadyURL:     fmt.Sprintf("http://127.0.0.1:%d/ready", defaultStatsPort),
-		MetricsURL:   fmt.Sprintf("http://127.0.0.1:%d/metrics", defaultStatsPort),
-		HealthURL:    healthURL(injector.Workload),
-		RelaySocket:  xdsSocket,
-		RelayAddress: fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", injector.OsmNamespace, injector.Configurator.GetProxyServerPort()),
+		Drain:          []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/drain"},
+		LogLevelSocket: adminSocket,
+		AccessLog:      sidecar.AccessLogFile,
+		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", defaultStatsPort),
+		MetricsURL:     fmt.Sprintf("http://127.0.0.1:%d/metrics", defaultStatsPort),
+		HealthURL:      healthURL(injector.Workload),
+		RelaySocket:    xdsSocket,
+		RelayAddress:   fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", injector.OsmNamespace, injector.Configurator.GetProxyServerPort()),
 	}
 	return nil
 }

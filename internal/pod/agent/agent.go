@@ -68,6 +68,10 @@ type Config struct {
 	// its xDS server. Empty means that the proxy connects to the server itself.
 	RelaySocket, RelayAddress string
 
+	// LogLevelSocket is the Unix domain socket on which the proxy takes the log level that the control plane sends to the
+	// relay. Empty if the level of the proxy does not change.
+	LogLevelSocket string
+
 	// DrainURL receives an empty POST when the pod terminates, for example to drain listeners. Empty means none.
 	DrainURL string
 	// DrainDuration is the time from that POST to the termination of the proxy. The default is 0 s.
@@ -87,7 +91,8 @@ type ExitError struct{ Code int }
 func (e *ExitError) Error() string { return fmt.Sprintf("the proxy exited with code %d", e.Code) }
 
 func (c *Config) check() error {
-	ofProxy := c.ReadyURL + c.HealthURL + c.MetricsURL + c.DrainURL + c.AccessLog + c.ConfigArgument
+	ofProxy := c.ReadyURL + c.HealthURL + c.MetricsURL + c.DrainURL + c.AccessLog + c.ConfigArgument +
+		c.LogLevelSocket
 	if len(c.Command) == 0 && ofProxy != "" {
 		return errors.New("agent: the URLs, the access log and the configuration are those of a proxy; add its command after --")
 	}

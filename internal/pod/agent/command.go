@@ -66,6 +66,9 @@ func Command() *cobra.Command {
 	f.StringVar(&cfg.RelaySocket, "relay-socket", "",
 		"Unix domain socket on which the proxy gets its configuration, with certificates from files")
 	f.StringVar(&cfg.RelayAddress, "relay-address", "", "host:port of the xDS server of --relay-socket")
+	f.StringVar(&cfg.LogLevelSocket, "log-level-socket", "",
+		"Unix domain socket of the proxy that takes POST "+levelPath+"LEVEL, for the log level that the control plane sends; "+
+			"needs --relay-socket")
 	f.StringVar(&cfg.DrainURL, "drain-url", "", "URL that receives a POST when the pod terminates")
 	f.DurationVar(&cfg.DrainDuration, "drain-duration", 0*time.Second,
 		"time from SIGTERM to the termination of the proxy")

@@ -30,6 +30,19 @@ func drainCommand() *cobra.Command {
 }
 
 func drain(ctx context.Context, socket, path string) error {
+	if err := post(ctx, socket, path); err != nil {
+		return fmt.Errorf("agent: drain: %w", err)
+	}
+	return nil
+}
+
+// refusedError is the response of a proxy that refuses a request.
+type refusedError struct{ path, status string }
+
+func (e refusedError) Error() string { return e.path + " returned " + e.status }
+
+// post sends an empty POST to the admin interface of the proxy on a Unix socket.
+func post(ctx context.Context, socket, target string) error {
 	client := localClient()
 	client.Transport = &http.Transport{
 		DisableKeepAlives: true,
@@ -37,17 +50,17 @@ func drain(ctx context.Context, socket, path string) error {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://proxy"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://proxy"+target, nil)
 	if err != nil {
-		return fmt.Errorf("agent: drain: %w", err)
+		return err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("agent: drain: %w", err)
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("agent: drain: %s returned %s", path, response.Status)
+		return refusedError{target, response.Status}
 	}
 	return nil
 }

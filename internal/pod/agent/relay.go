@@ -22,6 +22,9 @@ func (a *agent) startRelay(ctx context.Context, run func(func()),
 	if (a.RelaySocket == "") != (a.RelayAddress == "") {
 		return nil, errors.New("agent: --relay-socket and --relay-address require each other")
 	}
+	if a.LogLevelSocket != "" && a.RelaySocket == "" {
+		return nil, errors.New("agent: --log-level-socket requires --relay-socket")
+	}
 	if a.RelaySocket == "" {
 		return func() {}, nil
 	}
@@ -36,6 +39,11 @@ func (a *agent) startRelay(ctx context.Context, run func(func()),
 	pod, _ := os.Hostname() // for messages only
 	r := relay.New(func() (*grpc.ClientConn, error) { return a.dialControlPlane(a.RelayAddress) }, pod, a.Logger)
 	r.Certificates = certificates
+	if a.LogLevelSocket != "" {
+		wanted := newLevels()
+		r.LogLevel = wanted.set
+		run(func() { a.setLogLevels(ctx, wanted) })
+	}
 	run(func() {
 		if err := r.Serve(ctx, l); err != nil {
 			a.Logger.Error("the proxy gets no configuration", "error", err)

@@ -185,6 +185,9 @@ func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
 	if spec.RelaySocket != "" {
 		out = append(out, "--relay-socket", spec.RelaySocket, "--relay-address", spec.RelayAddress)
 	}
+	if spec.LogLevelSocket != "" && c.Proxy.LogLevel == "" {
+		out = append(out, "--log-level-socket", spec.LogLevelSocket)
+	}
 	if spec.ConfigArgument != "" && len(c.Proxy.ConfigFiles) > 0 {
 		out = append(out, "--config-argument", spec.ConfigArgument)
 		for _, file := range c.Proxy.ConfigFiles {

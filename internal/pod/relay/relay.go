@@ -2,10 +2,11 @@
 // the content of files into secrets.
 //
 // In: the stream of Envoy on a Unix domain socket, the stream of the control plane, and the files that secrets name.
-// Out: the same streams, but for secrets: where the control plane names files, Envoy gets their content, and again when
-// the files change. So Envoy watches no directories: each takes an instance of inotify, and the kernel limits those of
-// a user on a node (fs.inotify.max_user_instances, 128 by default). Files that are missing or invalid never replace
-// what Envoy has; the control plane is told as if Envoy had rejected the secret.
+// Out: the log level, which Envoy takes on its admin interface only, and the same streams, but for secrets: where the
+// control plane names files, Envoy gets their content, and again when the files change. So Envoy watches no
+// directories: each takes an instance of inotify, and the kernel limits those of a user on a node
+// (fs.inotify.max_user_instances, 128 by default). Files that are missing or invalid never replace what Envoy has; the
+// control plane is told as if Envoy had rejected the secret.
 package relay
 
 import (
@@ -45,7 +46,12 @@ type Relay struct {
 	// Certificates returns the certificates that Envoy takes from Secrets, by name, with why it cannot have them: an empty
 	// text if it can. The control plane is told. It is nil if there are none; set it before Serve.
 	Certificates func() map[string]string
+	// LogLevel sets the log level of Envoy to that of the control plane, without waiting for Envoy. It is called for a
+	// level that changed, and for each stream of Envoy, which may have been started again. It is nil if there is none; set
+	// it before Serve.
+	LogLevel func(level string)
 
+	logLevel  logLevel
 	upstreams upstreams
 	pod       string
 	log       *slog.Logger
@@ -108,7 +114,7 @@ func (r *Relay) stream(down grpc.ServerStream, method string) error {
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()
 	s := &session{Relay: r, down: down, subscribed: map[string]string{}, problems: map[string]string{},
-		certificates: certificates{problems: map[string]string{}}}
+		certificates: certificates{problems: map[string]string{}}, settings: method == incremental && r.LogLevel != nil}
 	requests, downEnd := receive(ctx, down)
 	var responses <-chan []byte
 	var upEnd <-chan error

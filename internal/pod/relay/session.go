@@ -41,11 +41,23 @@ type session struct {
 	// begun is set by the first request of Envoy, which names the node.
 	begun        bool
 	certificates certificates
+	// settings is true if the stream subscribes to the log level.
+	settings bool
 }
 
-// request handles a message of Envoy.
+// request handles a message of Envoy. After the first one, which names the node, the relay has subscriptions of its
+// own.
 func (s *session) request(m []byte) error {
+	first := !s.begun
 	s.begun = true
+	if err := s.forward(m); err != nil || !first || !s.settings {
+		return err
+	}
+	return s.askForLogLevel()
+}
+
+// forward forwards a message of Envoy.
+func (s *session) forward(m []byte) error {
 	if typeOf(m, requestType) != secretType {
 		return s.sendUp(m)
 	}
@@ -96,6 +108,8 @@ func (s *session) response(m []byte) error {
 	case secretType:
 	case sidecar.CertificateSourceType:
 		return s.certificateResponse(m)
+	case sidecar.SettingType:
+		return s.settingResponse(m)
 	default:
 		return s.down.SendMsg(&m)
 	}

@@ -21,6 +21,24 @@ type Options struct {
 	Socket, Node string
 	// Admin is the Unix domain socket of package adminsocket; empty for none.
 	Admin string
+	// Level is the level of the log, which requests on Admin change; nil if they cannot.
+	Level *slog.LevelVar
+}
+
+// actions are those of the requests on Admin.
+func (o Options) actions(p *proxy.Proxy, log *slog.Logger) adminsocket.Actions {
+	out := adminsocket.Actions{Drain: p.Retire}
+	if o.Level != nil {
+		out.SetLevel = func(name string) bool {
+			level, known := Level(name)
+			if known {
+				o.Level.Set(level)
+				log.Debug("the log level has changed", "level", name)
+			}
+			return known
+		}
+	}
+	return out
 }
 
 // Run runs a proxy until the context ends, with the configuration that the agent relays. Then sessions and requests may
@@ -31,7 +49,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	defer stop()
 	p := proxy.New(running, log)
 	if o.Admin != "" {
-		if err := adminsocket.Serve(running, o.Admin, p.Retire, log); err != nil {
+		if err := adminsocket.Serve(running, o.Admin, o.actions(p, log), log); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options, log *slog.Logger) error {
 	defer cancel()
 	c := newCodebase()
 	if o.Admin != "" {
-		if err := adminsocket.Serve(ctx, o.Admin, c.drain, log); err != nil {
+		if err := adminsocket.Serve(ctx, o.Admin, adminsocket.Actions{Drain: c.drain}, log); err != nil {
 			return err
 		}
 	}
