@@ -43,6 +43,9 @@ With the driver ` + "`envoy`" + `, open connections to a pod end after 20 second
 connections in an UpstreamTrafficSetting, or what an IngressBackend or AccessControl asks of TLS for clients of every address and server name; those of clients
 outside of the mesh also when what allows them changes. All others stay while policies and settings change.
 
+A client that a TrafficTarget lets call a ServiceAccount that exists and has no pods gets 503, and not 403, from all Services of its namespace whose pods the client
+may not call: which of them lead to the ServiceAccount is unknown until it has pods. So a Service that never leads to it answers 503, too.
+
 The ` + "`port`" + ` of a destination in a TrafficTarget of ` + "`v1alpha1`" + ` and ` + "`v1alpha2`" + ` stays when ` + "`kubectl apply`" + ` gets a file of
 ` + "`v1alpha3`" + `, as the settings of MeshConfig do; a finding says [how to remove it](../internal/dialect/osm/README.md#open-service-mesh).
 `

@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // HealthCheck is how clients check the endpoints of a destination. An endpoint that fails it gets no traffic until it
 // passes it again.
@@ -86,7 +89,8 @@ func (v *View) applyHealth(d *Decision) {
 	for _, t := range d.Targets {
 		to, _ := v.Destination(t.Destination)
 		if to.Nowhere() {
-			d.step(t.Origin, "this target does not exist: its share, weight %d, has no endpoint", t.Weight)
+			d.step(t.Origin, "%s: its share, weight %d, has no endpoint",
+				cmp.Or(to.Discovery.Reason, "this target does not exist"), t.Weight)
 			healthy--
 			continue
 		}

@@ -225,6 +225,8 @@ type Discovery struct {
 	// Group selects the endpoints for DiscoverInstances by their Groups. If empty, the endpoints are the instances of
 	// the destination's workload.
 	Group string `json:"group,omitempty"`
+	// Reason says why a destination that can never have an endpoint has none. Empty means that its target does not exist.
+	Reason string `json:"reason,omitempty"`
 	// Identities restrict the endpoints to those with one of these identities; none means all. For clients that may call
 	// some of the instances of a service only.
 	Identities []Identity `json:"identities,omitempty"`

@@ -30,7 +30,7 @@ var elsewhere = map[string]map[model.Feature]string{
 	},
 	grpc.Name: {"authorization": "TestAuthorization"},
 	pipy.Name: {
-		"destination.tls": "TestBookstore", "route.match.header.Exact": "TestRulesMatchAsTheModel",
+		"route.match.header.Exact":  "TestRulesMatchAsTheModel",
 		"route.match.header.Prefix": "TestRulesMatchAsTheModel", "route.match.header.Present": "TestRulesMatchAsTheModel",
 		"route.match.header.Suffix": "TestRulesMatchAsTheModel", "route.match.path.Exact": "TestRulesMatchAsTheModel",
 		"route.match.path.PathPrefix": "TestRulesMatchAsTheModel", "route.match.path.Prefix": "TestRulesMatchAsTheModel",

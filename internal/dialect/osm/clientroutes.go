@@ -47,12 +47,46 @@ type leg struct {
 // clientRoutes are the routes of a Service for a group of clients that differ from those of others: clients that may
 // call some of its pods only, and those whose requests are retried.
 type clientRoutes struct {
-	// name is that of the client group and of the router.
+	// name is that of the router and, except for waiting clients, of the client group.
 	name string
 	// permitted are the accounts that the clients may call, of each leg with pods that they may not call. A port of which
 	// they may call no pod has no entry: the sidecars of the pods refuse them.
 	permitted map[leg][]string
-	retry     *model.Retry
+	// empty are the ports without pods for the clients.
+	empty []uint16
+	// waiting is true for all waiting clients of the namespace that have no routes of their own.
+	waiting bool
+	retry   *model.Retry
+}
+
+// compare orders routes by precedence.
+func (c *clientRoutes) compare(o *clientRoutes) int {
+	last := func(c *clientRoutes) int {
+		if c.waiting {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(last(c)-last(o), strings.Compare(c.name, o.name))
+}
+
+// group is the client group.
+func (c *clientRoutes) group(service types.NamespacedName) string {
+	if c.waiting {
+		return waitingGroup(service.Namespace)
+	}
+	return c.name
+}
+
+// withoutPods adds a port without pods for the clients.
+func (c *clientRoutes) withoutPods(p servicePort) {
+	c.empty = append(c.empty, p.number)
+	c.name += fmt.Sprintf(", %d without pods", p.number)
+}
+
+// isEmpty reports whether a port has no pods for the clients.
+func (c *clientRoutes) isEmpty(p servicePort) bool {
+	return c != nil && slices.Contains(c.empty, p.number)
 }
 
 // restrict returns the destinations of a leg for the clients; none if they may call none of its pods.
@@ -94,7 +128,7 @@ func (r *rules) addClientRoutes(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*corev1.Service](objects), &clientRule{
 		membership: r.readsMembership(rule), wayReader: r.readsWays(rule, objects),
 		settings: incremental.Reads(rule, r.settings), grants: incremental.Reads(rule, r.grants),
-		retries:      incremental.Reads(rule, r.retries),
+		retries: incremental.Reads(rule, r.retries), waiting: incremental.Reads(rule, r.waiting),
 		clientRoutes: incremental.Emits(rule, r.clientRoutes), clientGroups: incremental.Emits(rule, r.clientGroups),
 		restrictions: incremental.Emits(rule, r.restrictions),
 	}, (*clientRule).evaluate)
@@ -106,6 +140,7 @@ type clientRule struct {
 	settings     *incremental.Reader[allKey, meshSettings]
 	grants       *incremental.Reader[types.NamespacedName, grant]
 	retries      *incremental.Reader[types.NamespacedName, *retry]
+	waiting      *incremental.Reader[string, types.NamespacedName]
 	clientRoutes *incremental.Emitter[types.NamespacedName, *clientRoutes]
 	clientGroups *incremental.Emitter[types.NamespacedName, string]
 	restrictions *incremental.Emitter[types.NamespacedName, restriction]
@@ -115,10 +150,10 @@ func (r *clientRule) evaluate(name types.NamespacedName, all []*corev1.Service) 
 	if _, is := r.of(name.Namespace); !is || all[0].Spec.Type == corev1.ServiceTypeExternalName {
 		return
 	}
-	found := map[types.NamespacedName]*clientRoutes{}
+	found, waiters := map[types.NamespacedName]*clientRoutes{}, r.waitersOf(name.Namespace)
 	if settings, _ := r.settings.ReadFirst(allKey{}); !settings.permissive {
 		for _, p := range portsOf(all[0]) {
-			r.restrictPort(name, p, found)
+			r.restrictPort(name, p, found, waiters)
 		}
 	}
 	for _, of := range r.retries.Read(name) {
@@ -127,8 +162,17 @@ func (r *clientRule) evaluate(name types.NamespacedName, all []*corev1.Service) 
 			routes.name += ", retry " + of.name.String()
 		}
 	}
+	if len(waiters.ports) > 0 {
+		all := &clientRoutes{waiting: true}
+		for _, p := range waiters.ports {
+			all.withoutPods(p)
+		}
+		all.name = name.String() + ": waiting" + all.name
+		r.clientRoutes.Emit(name, all)
+	}
 	emitted := map[string]bool{}
 	for client, of := range found {
+		waiters.restrict(client, of)
 		of.name = name.String() + ": " + strings.TrimPrefix(of.name, ", ")
 		r.clientGroups.Emit(client, of.name)
 		if !emitted[of.name] {
@@ -156,12 +200,12 @@ type pods struct {
 
 // restrictPort adds a port to the routes of the clients that may call some of the pods behind it only.
 func (r *clientRule) restrictPort(name types.NamespacedName, p servicePort,
-	found map[types.NamespacedName]*clientRoutes) {
+	found map[types.NamespacedName]*clientRoutes, waiters *waiters) {
 	ways, all := r.waysOf(name, p), 0
 	for _, w := range ways {
 		all += len(w.accounts)
 	}
-	if all < 2 {
+	if all == 0 || all == 1 && len(waiters.clients) == 0 {
 		return
 	}
 	allowed := map[types.NamespacedName]map[pods]bool{} // by client
@@ -179,10 +223,14 @@ func (r *clientRule) restrictPort(name types.NamespacedName, p servicePort,
 		}
 	}
 	for client, may := range allowed {
-		if len(may) < all {
+		switch {
+		case len(may) < all:
 			r.restrictWays(p, ways, may, routesOf(found, client))
+		case waiters.has(client):
+			routesOf(found, client).name += fmt.Sprintf(", %d", p.number)
 		}
 	}
+	waiters.add(p, allowed)
 }
 
 // restrictWays adds the ways of a port to the routes of a client that may call some of the pods only.

@@ -41,7 +41,8 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*store.Pod](objects), &podRule{
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		selectors: incremental.Reads(rule, r.selectors), accounts: incremental.Emits(rule, r.accounts),
-		used: incremental.Emits(rule, r.used), behind: incremental.Emits(rule, r.behind),
+		running: incremental.Emits(rule, r.running), used: incremental.Emits(rule, r.used),
+		behind:  incremental.Emits(rule, r.behind),
 		targets: incremental.Emits(rule, r.targets), endpoints: r.out.EmitsEndpoints(rule),
 	}, (*podRule).evaluate)
 	// The pods of a Deployment use the same ports. Whoever reads them must not depend on the number of pods.
@@ -49,6 +50,11 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, r.used, incremental.Emits(rule, r.listened),
 		func(out *incremental.Emitter[types.NamespacedName, portUse], use portUse, _ []struct{}) {
 			out.Emit(use.account, use)
+		})
+	rule = incremental.NewRule(g, "accounts with pods")
+	incremental.Each(rule, r.running, incremental.Emits(rule, r.populated),
+		func(out *incremental.Emitter[types.NamespacedName, struct{}], account types.NamespacedName, _ []struct{}) {
+			out.Emit(account, struct{}{})
 		})
 	rule = incremental.NewRule(g, "accounts of pods")
 	incremental.Each(rule, r.behind, incremental.Emits(rule, r.identities),
@@ -68,6 +74,7 @@ type podRule struct {
 	trustDomain string
 	selectors   *incremental.Reader[selectorIndex, selectingService]
 	accounts    *incremental.Emitter[types.NamespacedName, model.Origin]
+	running     *incremental.Emitter[types.NamespacedName, struct{}]
 	used        *incremental.Emitter[portUse, struct{}]
 	behind      *incremental.Emitter[serviceAccount, struct{}]
 	targets     *incremental.Emitter[namedTarget, struct{}]
@@ -87,6 +94,7 @@ func (r *podRule) evaluate(_ types.NamespacedName, all []*store.Pod) {
 		Namespace: pod.Namespace(), Name: cmp.Or(pod.Settings().ServiceAccount, defaultAccount),
 	}
 	r.accounts.Emit(account, accountOrigin(account))
+	r.running.Emit(account, struct{}{})
 	e := store.EndpointOf(pod, model.Key{Mesh: mesh, Name: account.String()}, r.trustDomain)
 	for _, s := range r.selecting(pod) {
 		e.Groups = append(e.Groups, group(s.name, "", 0))

@@ -33,6 +33,9 @@ func (r *serviceRule) router(key model.Key, name types.NamespacedName, s *corev1
 		portAt := at.At(fmt.Sprintf("spec.ports[%d]", p.index))
 		out.Ports = append(out.Ports, model.RouterPort{Port: p.number, Protocol: p.protocol, Origin: portAt})
 		routes, whole := r.splitRoutes(name, p, clients)
+		if clients.isEmpty(p) {
+			routes, whole = []model.Route{emptyRoute(name, p, portAt)}, true
+		}
 		if !whole {
 			own := model.Route{
 				Name: fmt.Sprintf("%s:%d", name, p.number), Port: p.number, Protocol: p.protocol, Origin: portAt,
@@ -55,4 +58,19 @@ func (r *serviceRule) router(key model.Key, name types.NamespacedName, s *corev1
 		out.Routes = append(out.Routes, routes...)
 	}
 	return out
+}
+
+// unpopulated is the name of a destination without endpoints for clients that wait for pods.
+func unpopulated(service types.NamespacedName, p servicePort) string {
+	return fmt.Sprintf("%s:%d/without-pods", service, p.number)
+}
+
+// emptyRoute leads to no endpoints.
+func emptyRoute(service types.NamespacedName, p servicePort, at model.Origin) model.Route {
+	return model.Route{
+		Name: fmt.Sprintf("%s:%d", service, p.number), Port: p.number, Protocol: p.protocol, Origin: at,
+		Action: model.Action{
+			Destinations: []model.WeightedDestination{{Destination: unpopulated(service, p), Weight: 1, Origin: at}},
+		},
+	}
 }

@@ -51,6 +51,10 @@ type rules struct {
 
 	httpGroups *incremental.Relation[types.NamespacedName, *httpGroup]
 	tcpRoutes  *incremental.Relation[types.NamespacedName, *tcpRoute]
+	// running has an entry for each pod of an account, populated a single one.
+	running, populated *incremental.Relation[types.NamespacedName, struct{}]
+	// waiting are the clients that may call an account without pods, by its namespace.
+	waiting *incremental.Relation[string, types.NamespacedName]
 	// grants are the permissions to call an account, retries those of the clients of a Service.
 	grants  *incremental.Relation[types.NamespacedName, grant]
 	retries *incremental.Relation[types.NamespacedName, *retry]
@@ -91,6 +95,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	r.addWithoutEffect(g, objects)
 	r.addUpstreamSettings(g, objects)
 	r.addRetries(g, objects)
+	r.addWaiting(g)
 	r.addClientRoutes(g, objects)
 }
 
@@ -139,8 +144,11 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.retries = incremental.NewRelation[types.NamespacedName](g, "retries of clients", func(a, b *retry) int {
 		return cmp.Or(a.origin.CompareAge(b.origin), compareNames(a.client, b.client))
 	}, func(a, b *retry) bool { return reflect.DeepEqual(a, b) })
-	r.clientRoutes = incremental.NewRelation[types.NamespacedName](g, "routes of client groups",
-		func(a, b *clientRoutes) int { return strings.Compare(a.name, b.name) },
+	r.running = incremental.NewRelation[types.NamespacedName](g, "pods of accounts", none, same)
+	r.populated = incremental.NewRelation[types.NamespacedName](g, "accounts with pods", none, same)
+	r.waiting = incremental.NewRelation[string](g, "clients of accounts without pods", compareNames,
+		func(a, b types.NamespacedName) bool { return a == b })
+	r.clientRoutes = incremental.NewRelation[types.NamespacedName](g, "routes of client groups", (*clientRoutes).compare,
 		func(a, b *clientRoutes) bool { return reflect.DeepEqual(a, b) })
 	r.clientGroups = incremental.NewRelation[types.NamespacedName](g, "client groups", strings.Compare, equalText)
 	r.restrictions = incremental.NewRelation[types.NamespacedName](g, "restricted ports", restriction.compare,

@@ -170,7 +170,8 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 	r.routers.Emit(r.router(model.Key{Mesh: mesh, Name: name.String()}, name, s, nil))
 	for _, clients := range r.clientRoutes.Read(name) {
 		r.routers.Emit(r.router(model.Key{Mesh: mesh, Name: clients.name}, name, s, clients))
-		service.Variants = append(service.Variants, model.ServiceVariant{ClientGroup: clients.name, Router: clients.name})
+		service.Variants = append(service.Variants,
+			model.ServiceVariant{ClientGroup: clients.group(name), Router: clients.name})
 	}
 	r.services.Emit(service)
 }
@@ -199,11 +200,16 @@ func (r *serviceRule) emitDestinations(name types.NamespacedName, s *corev1.Serv
 				}
 			}
 		}
+		none := model.Destination{
+			Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances}, Origin: portAt,
+		}
 		if conditional, whole := r.splitsOn(name, p); len(conditional) > 0 || whole != nil {
-			r.destinations.Emit(model.Destination{
-				Key:      model.Key{Mesh: mesh, Name: nothing(name, p)},
-				Protocol: p.protocol, Discovery: model.Discovery{Kind: model.DiscoverInstances}, Origin: portAt,
-			})
+			none.Key = model.Key{Mesh: mesh, Name: nothing(name, p)}
+			r.destinations.Emit(none)
+		}
+		if slices.ContainsFunc(r.clientRoutes.Read(name), func(c *clientRoutes) bool { return c.isEmpty(p) }) {
+			none.Key, none.Discovery.Reason = model.Key{Mesh: mesh, Name: unpopulated(name, p)}, waitingReason
+			r.destinations.Emit(none)
 		}
 	}
 }
