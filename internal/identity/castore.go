@@ -9,54 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/events"
 )
-
-// CAStoreOptions configures a CAStore. Namespace and TrustDomain are required.
-type CAStoreOptions struct {
-	Namespace, TrustDomain string
-	// Secret is the name of the Secret. The default is CASecret.
-	Secret string
-	// Lifetime of certificates. The default is DefaultLifetime.
-	Lifetime time.Duration
-	// RootLifetime of roots, at least ten times Lifetime. The default is RootLifetime.
-	RootLifetime time.Duration
-	// PollInterval is the interval of looking whether a step of the rotation is due, and of reading the Secret again after
-	// an error. The default is 2 s.
-	PollInterval time.Duration
-	// Plan returns the plan of users for the roots. The default has none. Run calls it, and nothing before.
-	Plan func() Plan
-	// Read is called after each read of the Secret, which follows each of its changes. The default does nothing.
-	Read func()
-	// Registerer registers the metrics. The default registers none.
-	Registerer prometheus.Registerer
-	// Logger defaults to slog.Default().
-	Logger *slog.Logger
-	// Unrecorded is for a CA whose clients get its roots anew when they change: a lost Secret may then be followed by a
-	// new CA, and RecordConfigMap is not used.
-	Unrecorded bool
-	// Recorder records that a deleted Secret was written again. The default records none.
-	Recorder events.EventRecorder
-}
-
-// Validate returns an error if the lifetimes or the trust domain cannot be used. OpenCAStore calls it, too.
-func (o CAStoreOptions) Validate() error { return o.withLifetimes().policy().check() }
-
-func (o CAStoreOptions) withLifetimes() CAStoreOptions {
-	setDefault(&o.Lifetime, DefaultLifetime)
-	setDefault(&o.RootLifetime, RootLifetime)
-	return o
-}
-
-func (o CAStoreOptions) policy() policy {
-	return policy{trustDomain: o.TrustDomain, rootTTL: o.RootLifetime, leafTTL: o.Lifetime}
-}
 
 // CAStore is the CAProvider of the CA in a Secret. It follows changes of the Secret, and rotates the root
 // before it expires or on request. Any number of replicas share one Secret: the first one to update it takes a step,
@@ -77,6 +35,13 @@ type CAStore struct {
 	secret  *corev1.Secret // last version read
 	state   state          // last valid state
 	lastErr string         // error of the last version; empty if it is valid
+	// reports are those of the record as it was last read, by replica.
+	reports map[string]string
+	// trusted is the bundle that all pods trust, and since when this replica knows it.
+	trusted struct {
+		bundle string
+		since  time.Time
+	}
 }
 
 // errUnchanged reports that the Secret is still invalid; the error has been logged before.
@@ -194,6 +159,7 @@ func (k *CAStore) dueSteps() (before Phase, after state, steps []string, err err
 	if k.opts.Plan != nil {
 		p.plan = k.opts.Plan()
 	}
+	p.trusted = k.trustedLongEnough()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	after, steps, err = p.advance(k.state, k.now())
@@ -227,6 +193,7 @@ func (k *CAStore) sync(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	changed, trouble, before := secret.ResourceVersion != k.secret.ResourceVersion, k.lastErr, k.state
+	k.reports = known.reports
 	replaced := secret.Annotations[replacedAnnotation] != k.secret.Annotations[replacedAnnotation]
 	k.mu.Unlock()
 	if changed || before.managed && k.now().After(before.signer.cert.NotAfter) {

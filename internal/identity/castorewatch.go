@@ -127,6 +127,9 @@ func (k *CAStore) stepDue() bool {
 	if expired {
 		return true
 	}
+	if _, due := k.reportDue(); due {
+		return true
+	}
 	_, _, steps, err := k.dueSteps()
 	return err != nil || len(steps) > 0
 }

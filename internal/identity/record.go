@@ -37,6 +37,7 @@ type record struct {
 	stored  *corev1.ConfigMap // nil if there is none
 	roots   []string          // fingerprints
 	request string            // for a new CA, or empty
+	reports map[string]string // about the pods that trust a new root, by replica
 }
 
 func (k *CAStore) readRecord(ctx context.Context) (record, error) {
@@ -50,8 +51,14 @@ func (k *CAStore) readRecord(ctx context.Context) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("ConfigMap %s/%s: %w", k.opts.Namespace, RecordConfigMap, err)
 	}
-	return record{stored: stored, roots: strings.Fields(stored.Data[k.opts.Secret]),
-		request: stored.Annotations[ReplaceAnnotation(k.opts.Secret)]}, nil
+	out := record{stored: stored, roots: strings.Fields(stored.Data[k.opts.Secret]),
+		request: stored.Annotations[ReplaceAnnotation(k.opts.Secret)], reports: map[string]string{}}
+	for key, text := range stored.Data {
+		if replica, is := strings.CutPrefix(key, reportPrefix(k.opts.Secret)); is {
+			out.reports[replica] = text
+		}
+	}
+	return out, nil
 }
 
 // replaceRequested reports whether a request is not done yet. The Secret may be nil.
@@ -66,14 +73,21 @@ func (r record) knows(b *Bundle) bool {
 	})
 }
 
-// save records the current roots, and removes a request that is done and the last problem.
+// save records the current roots and which pods trust them while Publishing, and removes a request that is done and the last problem.
 func (k *CAStore) save(ctx context.Context, r record) error {
+	text, due := k.reportDue()
 	k.mu.Lock()
-	done := k.secret.Annotations[replacedAnnotation]
+	done, publishing := k.secret.Annotations[replacedAnnotation], k.state.phase() == Publishing
 	k.mu.Unlock()
 	return k.write(ctx, r, func(m *corev1.ConfigMap) {
 		m.Data[k.opts.Secret] = strings.Join(fingerprints(k.Bundle()), "\n")
 		delete(m.Annotations, ProblemAnnotation(k.opts.Secret))
+		maps.DeleteFunc(m.Data, func(key, _ string) bool {
+			return !publishing && strings.HasPrefix(key, reportPrefix(k.opts.Secret))
+		})
+		if due {
+			m.Data[reportPrefix(k.opts.Secret)+k.opts.Replica] = text
+		}
 		if r.request == done {
 			delete(m.Annotations, ReplaceAnnotation(k.opts.Secret))
 		}

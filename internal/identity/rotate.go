@@ -14,7 +14,8 @@ type Phase string
 const (
 	// Steady means that there is one root, which signs.
 	Steady Phase = "Steady"
-	// Publishing means that workloads receive the new root with their next certificate; the old root still signs.
+	// Publishing means that workloads receive the new root, at the latest with their next certificate; the old root
+	// still signs.
 	Publishing Phase = "Publishing"
 	// Retiring means that the new root signs; the old root is trusted until its last certificate has expired.
 	Retiring Phase = "Retiring"
@@ -48,6 +49,7 @@ type policy struct {
 	trustDomain      string
 	rootTTL, leafTTL time.Duration // lifetimes
 	plan             Plan
+	trusted          bool // all workloads trust the next root
 }
 
 func (s state) phase() Phase {
@@ -82,7 +84,7 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 		s.maxLeafTTL = p.leafTTL
 		did("certificate lifetime increased")
 	}
-	if now.Before(s.phaseEnd) || p.plan.Unknown {
+	if now.Before(s.phaseEnd) && !(p.trusted && s.phase() == Publishing) || p.plan.Unknown {
 		return s, steps, nil
 	}
 	var err error

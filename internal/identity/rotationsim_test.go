@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -24,6 +25,10 @@ type simPod struct {
 	roots         *Bundle
 	leaf          *x509.Certificate
 	renewAt       time.Time
+	name          string
+	offlineUntil  time.Time // not connected to a replica
+	pushed        *Bundle   // last roots over a connection
+	pushedAt      time.Time
 }
 
 // simMesh is three replicas and up to 16 pods, simulated over days.
@@ -34,14 +39,19 @@ type simMesh struct {
 	pods     []*simPod
 	random   *rand.Rand
 	verified map[[2]any]bool
+	names    []string        // of the replicas
+	confirms *confirmingMesh // nil if pods get roots with certificates only
 }
 
 func (m *simMesh) randomReplica() int { return m.random.IntN(len(m.stores)) }
 
 // addPod injects a pod by one replica and requests its first certificate from another.
 func (m *simMesh) addPod(t *testing.T) {
-	a := &simPod{key: newKey(t), injectedRoots: m.stores[m.randomReplica()].Bundle()}
+	a := &simPod{key: newKey(t), injectedRoots: m.stores[m.randomReplica()].Bundle(), name: fmt.Sprint(len(m.pods))}
 	m.pods = append(m.pods, a)
+	if m.confirms != nil {
+		m.confirms.pods = append(m.confirms.pods, a.name)
+	}
 	m.renew(t, a)
 }
 
@@ -63,9 +73,36 @@ func (m *simMesh) renew(t *testing.T, a *simPod) {
 	if a.roots, err = ParseBundle(issued.RootsPEM); err != nil {
 		t.Fatal(err)
 	}
+	if time.Since(a.pushedAt) < pushedFor {
+		a.roots = a.roots.Union(a.pushed)
+	}
 	a.renewAt = RenewAt(time.Now(), issued.NotAfter).Add(-time.Duration(m.random.Int64N(int64(m.lifetime / 10))))
 	if m.random.IntN(10) == 0 { // sometimes renewal succeeds only shortly before expiry
 		a.renewAt = issued.NotAfter.Add(-m.lifetime / 20)
+	}
+}
+
+// pushedFor is how long the roots that a pod gets over a connection stay when a certificate comes with others.
+const pushedFor = 5 * time.Minute
+
+// connect gives the roots of a replica to each pod, and renews its certificate if another root signs. A tenth of the
+// pods is not connected, for up to two hours.
+func (m *simMesh) connect(t *testing.T) {
+	t.Helper()
+	for _, a := range m.pods {
+		if m.confirms == nil || time.Now().Before(a.offlineUntil) {
+			continue
+		}
+		if m.random.IntN(1000) == 0 {
+			a.offlineUntil = time.Now().Add(time.Duration(m.random.IntN(120)) * time.Minute)
+		}
+		i := m.randomReplica()
+		a.pushed, a.pushedAt = m.stores[i].Bundle(), time.Now()
+		a.roots = a.roots.Union(a.pushed)
+		m.confirms.confirm(m.names[i], a.name, a.pushed)
+		if a.leaf.CheckSignatureFrom(m.stores[i].Current().cert) != nil {
+			m.renew(t, a)
+		}
 	}
 }
 
@@ -114,13 +151,19 @@ func isTrusted(leaf *x509.Certificate, roots *Bundle) error {
 	return err
 }
 
-// At any time, every pod and replica verify each other: through automatic and requested rotations, plans of users, new
-// pods, and replicas that restart.
+// At any time, every pod and replica verify each other: through automatic and requested rotations, with and
+// without confirmations of pods, plans of users, new pods, and replicas that restart.
 func TestRotationKeepsMutualTrust(t *testing.T) {
 	t.Run("by time", func(t *testing.T) { simulateRotations(t, time.Hour, 6, []Plan{{}}) })
 	// Certificates do not outlive their root: they have what is left of its lifetime.
 	t.Run("with certificates for longer than roots", func(t *testing.T) {
 		simulateRotations(t, 24*time.Hour, 3, []Plan{{}})
+	})
+	t.Run("confirmed", func(t *testing.T) {
+		publishing := simulateRotations(t, time.Hour, 6, []Plan{{}}, true)
+		if unconfirmed := simulateRotations(t, time.Hour, 6, []Plan{{}}); publishing*2 > unconfirmed {
+			t.Errorf("new roots wait for %d minutes if pods confirm them, for %d otherwise", publishing, unconfirmed)
+		}
 	})
 	t.Run("by plans", func(t *testing.T) {
 		simulateRotations(t, time.Hour, 6, []Plan{{}, {Active: "a"}, {Active: "b"}, {Active: "a", Passive: []string{"b"}},
@@ -130,11 +173,16 @@ func TestRotationKeepsMutualTrust(t *testing.T) {
 
 // simulateRotations gives each replica another one of the plans now and then. Certificates of pods are requested for a
 // lifetime. At least this many roots sign.
-func simulateRotations(t *testing.T, requested time.Duration, roots int, plans []Plan) {
+// It returns the number of minutes of Publishing.
+func simulateRotations(t *testing.T, requested time.Duration, roots int, plans []Plan, confirmed ...bool) (publishing int) {
 	synctest.Test(t, func(t *testing.T) {
 		const lifetime, life = time.Hour, 12 * time.Hour
 		server := &fakeSecretAPI{}
 		m := &simMesh{lifetime: requested, random: rand.New(rand.NewPCG(1, 2)), verified: map[[2]any]bool{}}
+		if len(confirmed) > 0 {
+			m.confirms = &confirmingMesh{}
+		}
+		replicas := 0
 		var running sync.WaitGroup
 		stops := []func(){}
 		planOf := func() func() Plan {
@@ -145,8 +193,12 @@ func simulateRotations(t *testing.T, requested time.Duration, roots int, plans [
 			}
 		}
 		replica := func() (*CAStore, *ServingCertificate) {
-			k := server.open(t, CAStoreOptions{Lifetime: lifetime, RootLifetime: life, PollInterval: 20 * time.Second,
-				Logger: slog.New(slog.DiscardHandler), Plan: planOf()}, time.Now)
+			opts := CAStoreOptions{Lifetime: lifetime, RootLifetime: life, PollInterval: 20 * time.Second,
+				Logger: slog.New(slog.DiscardHandler), Plan: planOf(), Replica: fmt.Sprint("replica-", replicas)}
+			if replicas++; m.confirms != nil {
+				opts.Trust = m.confirms.trust(opts.Replica)
+			}
+			k := server.open(t, opts, time.Now)
 			s, err := NewServingCertificate(k, []string{"anymesh.test"}, lifetime)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +211,7 @@ func simulateRotations(t *testing.T, requested time.Duration, roots int, plans [
 		}
 		for range 3 {
 			k, s := replica()
-			m.stores, m.servings = append(m.stores, k), append(m.servings, s)
+			m.stores, m.servings, m.names = append(m.stores, k), append(m.servings, s), append(m.names, k.opts.Replica)
 			time.Sleep(7 * time.Second) // the replicas sync at different times
 		}
 		signers, phases := map[string]bool{}, map[Phase]int{}
@@ -175,6 +227,7 @@ func simulateRotations(t *testing.T, requested time.Duration, roots int, plans [
 				i := m.randomReplica()
 				stops[i]()
 				m.stores[i], m.servings[i] = replica()
+				m.names[i] = m.stores[i].opts.Replica
 				stops[i], stops = stops[len(stops)-1], stops[:len(stops)-1]
 			}
 			for _, a := range m.pods {
@@ -182,6 +235,7 @@ func simulateRotations(t *testing.T, requested time.Duration, roots int, plans [
 					m.renew(t, a)
 				}
 			}
+			m.connect(t)
 			m.verifyAll(t)
 			signers[fingerprint(m.stores[0].Current().cert)] = true
 			phases[m.stores[0].Status().Phase]++
@@ -197,7 +251,9 @@ func simulateRotations(t *testing.T, requested time.Duration, roots int, plans [
 		for _, a := range m.pods {
 			verifyWithGoSPIFFE(t, a)
 		}
+		publishing = phases[Publishing]
 	})
+	return publishing
 }
 
 // verifyWithGoSPIFFE verifies a certificate with the bundle of its response, using go-spiffe.

@@ -15,6 +15,9 @@ type Status struct {
 	Phase       Phase  `json:"phase"`
 	// Until is the end of the phase, nil while Steady.
 	Until *time.Time `json:"until,omitempty"`
+	// Unconfirmed is the number of pods that have not confirmed the new root yet, which it waits for until Until. Nil
+	// means that it is not known.
+	Unconfirmed *int `json:"unconfirmed,omitempty"`
 	// RotateAt is the time of the next automatic rotation, nil if the CA is not managed.
 	RotateAt *time.Time `json:"rotateAt,omitempty"`
 	// Managed reports whether Anymesh rotates the root. A CA that a user has put into the Secret is not managed.
@@ -64,6 +67,9 @@ func (k *CAStore) Status() Status {
 	}
 	if at := s.rotateAt(); s.managed && s.phase() == Steady {
 		out.RotateAt = &at
+	}
+	if of := k.trust(); of.known {
+		out.Unconfirmed = &of.missing
 	}
 	for _, role := range Roles {
 		for _, c := range s.bundle.roots {
