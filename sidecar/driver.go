@@ -72,6 +72,10 @@ const (
 	LogLevelSetting = "log-level"
 )
 
+// AuthorityType is the xDS type of the one resource that tells agents the authority of the mesh: the certificate that
+// signs, and the trusted roots.
+const AuthorityType = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.CommonTlsContext"
+
 // Resource is a named part of the configuration of a sidecar.
 type Resource struct {
 	// Type is the xDS type URL, Name its name within the type.

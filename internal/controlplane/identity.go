@@ -13,6 +13,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -64,6 +65,42 @@ func (cp *controlPlane) rootPlan() identity.Plan {
 		}
 	}
 	return plan
+}
+
+// trustIn returns the pods with a sidecar, and those that have confirmed a bundle to this replica.
+func (cp *controlPlane) trustIn(b *identity.Bundle) (of identity.Trust, known bool) {
+	if !cp.assembled.Load() || !cp.engine.Ready() {
+		return of, false
+	}
+	for _, o := range cp.engine.ObjectsOf(&store.Pod{}) {
+		if pod := o.(*store.Pod); pod.HasProxy() && !pod.Terminated && len(pod.Addresses()) > 0 {
+			of.Pods = append(of.Pods, pod.UID)
+		}
+	}
+	for _, d := range cp.withAgents() {
+		of.Trusting = append(of.Trusting, d.deliverer.Confirmed(b.PEM())...)
+	}
+	return of, true
+}
+
+// withAgents lists the drivers with xDS servers, to which the agents of all pods connect.
+func (cp *controlPlane) withAgents() (out []*driver) {
+	for _, d := range append(slices.Clip(cp.drivers), cp.names) {
+		if d != nil && d.xds != nil {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// publishAuthority tells all agents the current authority. They renew certificates of another signer.
+func (cp *controlPlane) publishAuthority() {
+	ca := cp.ca.Current()
+	for _, d := range cp.withAgents() {
+		if err := d.deliverer.SetAuthority(ca.IssuerPEM(), ca.Bundle().PEM()); err != nil {
+			cp.Log.Error("agents get no roots before they renew their certificates", "error", err)
+		}
+	}
 }
 
 // rootFindings returns a finding for each object that plans a root if the CA is that of a user, for an active object

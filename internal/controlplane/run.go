@@ -153,7 +153,9 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	err = cp.progress.retry(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
 		metrics := prometheus.NewRegistry() // of this attempt
 		options := cp.caStoreOptions(metrics)
-		options.Recorder, options.Plan, options.Read = recorder, cp.rootPlan, func() { cp.writer.Wake() }
+		options.Recorder, options.Plan = recorder, cp.rootPlan
+		options.Trust, options.Replica = cp.trustIn, cp.Name
+		options.Read = func() { cp.publishAuthority(); cp.writer.Wake() }
 		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube.core, options); err != nil {
 			return classifyError(err)
 		}
@@ -217,6 +219,7 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 		}
 	}
 	cp.newNames()
+	cp.publishAuthority()
 	return nil
 }
 

@@ -59,6 +59,8 @@ type Deliverer struct {
 
 	// rejected has its own lock, so that an ACK does not wait for a delivery. It is acquired after mu.
 	rejected rejections
+	// authority is what the agents get to know of the authority of the mesh.
+	authority authority
 	// reported are findings of the driver itself.
 	reported reports
 	// unused drops the resources of workloads without clients.

@@ -56,7 +56,10 @@ func (d *Deliverer) Nacked(key, identity, typeURL string, rejected map[string]st
 
 // Acked implements xds.Observer: it removes this sidecar's rejections of the type, except those that it still has.
 // Rejections by other sidecars stay.
-func (d *Deliverer) Acked(key, identity, typeURL, _ string, rejected map[string]string) {
+func (d *Deliverer) Acked(key, identity, typeURL, version string, rejected map[string]string) {
+	if typeURL == sidecar.AuthorityType {
+		d.authority.confirmed.add(version, identity)
+	}
 	d.clearRejections(identity, func(r rejection) bool {
 		version, still := rejected[r.ref.Name]
 		return r.workload.String() == key && r.ref.TypeURL == typeURL && (!still || version != r.version)
@@ -66,6 +69,7 @@ func (d *Deliverer) Acked(key, identity, typeURL, _ string, rejected map[string]
 // Disconnected implements xds.Observer: it removes the rejections of this sidecar. If it was the last client of its
 // workload, the resources are dropped after a while.
 func (d *Deliverer) Disconnected(key, identity string) {
+	d.authority.confirmed.remove(identity)
 	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key })
 	d.dropLater(key)
 }

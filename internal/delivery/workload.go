@@ -123,6 +123,9 @@ func (d *Deliverer) publish(w *workload, rendered []sidecar.Resource, since time
 	if r.published == nil {
 		return r.err
 	}
+	if d.authority.resource != nil {
+		rendered = append(slices.Clip(rendered), *d.authority.resource)
+	}
 	own, err := encode(rendered, w.own)
 	if err != nil {
 		return err

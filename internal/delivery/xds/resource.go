@@ -98,6 +98,9 @@ func (r *Resource) encode(body []byte) {
 // sotwField is field "resources" of a DiscoveryResponse: the end of deltaField.
 func (r *Resource) sotwField() []byte { return r.deltaField[r.sotwAt:] }
 
+// VersionAlone is the version of a response, as in Observer.Acked, if the resource is the only one of its type.
+func (r *Resource) VersionAlone() string { return versionText(r.digest) }
+
 // Body returns the encoded message. The bytes are shared and must not be changed.
 func (r *Resource) Body() []byte { return r.deltaField[r.bodyAt:] }
 

@@ -158,11 +158,16 @@ func (t *table) version() string {
 		sum += t.shared.digest
 	}
 	if t.versionText == "" || t.versionDigest != sum {
-		var digest [8]byte
-		binary.BigEndian.PutUint64(digest[:], sum)
-		t.versionText, t.versionDigest = hex.EncodeToString(digest[:]), sum
+		t.versionText, t.versionDigest = versionText(sum), sum
 	}
 	return t.versionText
+}
+
+// versionText is the version of resources with a sum of digests.
+func versionText(sum uint64) string {
+	var digest [8]byte
+	binary.BigEndian.PutUint64(digest[:], sum)
+	return hex.EncodeToString(digest[:])
 }
 
 func (t *table) unused() bool { return t.subscribers == 0 && t.own.index.used == 0 }

@@ -40,7 +40,8 @@ type Config struct {
 	// CertDir is an existing folder in memory for tls.crt, tls.key and ca.crt.
 	CertDir string
 
-	// XDSAddress is host:port of the xDS server, which sends the host names of the mesh. Empty disables the DNS server.
+	// XDSAddress is host:port of the xDS server, which sends the authority and the host names of the mesh. Empty disables
+	// the DNS server.
 	XDSAddress string
 	// DNSPort is the port of the DNS server on the loopback addresses. 0 disables it.
 	DNSPort uint16
@@ -141,8 +142,15 @@ type agent struct {
 	responded atomic.Bool
 	// keep is called when the proxy is ready, after it was started.
 	keep  func()
-	names *names // nil if the DNS server is disabled
-	proxy atomic.Pointer[child]
+	names *names // nil if there is no XDSAddress
+	// authority is that of the mesh, as the control plane sends it.
+	authority authority
+	proxy     atomic.Pointer[child]
+}
+
+func newRun(cfg Config) *agent {
+	return &agent{Config: cfg, metrics: newMetrics(), client: localClient(),
+		authority: authority{changed: make(chan struct{}, 1)}}
 }
 
 // Run runs the agent until the proxy exits. It returns nil for exit code 0, and an ExitError for another code. When
@@ -152,7 +160,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	a := &agent{Config: cfg, metrics: newMetrics(), client: localClient()}
+	a := newRun(cfg)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,16 +35,23 @@ func (fakeVerifier) Verify(_ context.Context, token string) (identity.Claims, er
 // testPod has the files of an injected pod, and a signing server.
 type testPod struct {
 	dir, certs, signing, listen, admin string
-	ca                                 identity.CAProvider
+	ca                                 *currentCA
 }
+
+// currentCA is the authority of a mesh, which tests replace.
+type currentCA struct{ atomic.Pointer[identity.CA] }
+
+func (c *currentCA) Current() *identity.CA { return c.Load() }
 
 func newPod(t *testing.T, token string, opts identity.HandlerOptions) *testPod {
 	t.Helper()
-	ca, err := identity.NewCA("cluster.local")
+	first, err := identity.NewCA("cluster.local")
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, err := ca.IssueServingCertificate([]string{"anymesh.test"})
+	ca := &currentCA{}
+	ca.Store(first)
+	serving, err := first.IssueServingCertificate([]string{"anymesh.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +66,7 @@ func newPod(t *testing.T, token string, opts identity.HandlerOptions) *testPod {
 	t.Cleanup(srv.Close)
 	p := &testPod{dir: t.TempDir(), certs: tempMemoryDir(t), ca: ca, signing: "https://" + l.Addr().String(),
 		listen: freeAddress(t), admin: freeAddress(t)}
-	for name, text := range map[string]string{"token": token + "\n", "root.pem": string(ca.Bundle().PEM())} {
+	for name, text := range map[string]string{"token": token + "\n", "root.pem": string(first.Bundle().PEM())} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

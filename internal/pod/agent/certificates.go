@@ -49,9 +49,7 @@ func (a *agent) requestCertificate(ctx context.Context) (*identity.Issued, error
 		a.metrics.certificates.WithLabelValues("failed").Inc()
 		return nil, fmt.Errorf("agent: certificate from %s: %w", a.SigningURL, err)
 	}
-	if err := writeFiles(a.CertDir, map[string][]byte{
-		"tls.crt": issued.CertificatePEM, "tls.key": keyPEM, rootsFile: issued.RootsPEM,
-	}, a.readers()); err != nil {
+	if err := a.writeCertificate(issued, keyPEM); err != nil {
 		return nil, fmt.Errorf("agent: write certificate: %w", err)
 	}
 	a.metrics.certificates.WithLabelValues("ok").Inc()
@@ -113,19 +111,32 @@ func (a *agent) roots() (*identity.Bundle, error) {
 	return identity.ParseBundle(text)
 }
 
-// renew renews the certificate before it expires, until the context ends. at is the time of the first renewal.
+// Early renewals, because another root signs: within renewSpread, so that the load of all pods is spread. The replica
+// that answers may not know the new root yet.
+const renewSpread, maxEarlyRenewals = 10 * time.Second, 3
+
+// renew renews the certificate before it expires, and when another root signs, until the context ends. at is the time
+// of the first renewal.
 func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time) {
+	early := 0 // renewals that are left for the current signer
 	for {
-		select {
-		case <-ctx.Done():
+		due, ended := a.awaitRenewal(ctx, at)
+		if ended {
 			return
-		case <-time.After(time.Until(at)):
+		}
+		if !due {
+			early = maxEarlyRenewals
+			at = a.earlier(at, issued)
+			continue
 		}
 		next, err := a.requestCertificate(ctx)
 		switch {
 		case err == nil:
 			issued = next
 			at = renewalTime(time.Now(), issued.NotAfter)
+			if early--; early > 0 {
+				at = a.earlier(at, issued)
+			}
 		case ctx.Err() != nil:
 			return
 		default:
@@ -133,6 +144,17 @@ func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time
 			a.Logger.Error("certificate renewal failed", "validUntil", issued.NotAfter, "retryAt", at, "error", err)
 		}
 	}
+}
+
+// earlier returns a time within renewSpread, if it is earlier than a time and another root signs now.
+func (a *agent) earlier(at time.Time, issued *identity.Issued) time.Time {
+	if a.authority.signed(issued) {
+		return at
+	}
+	if soon := time.Now().Add(mathrand.N(renewSpread)); soon.Before(at) {
+		return soon
+	}
+	return at
 }
 
 // renewalTime returns two thirds of the lifetime, minus a random part of up to a tenth, so that pods that started

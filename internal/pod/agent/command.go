@@ -46,7 +46,7 @@ func Command() *cobra.Command {
 		"file of the projected service account token")
 	f.StringVar(&cfg.RootsPath, "roots", "/etc/anymesh/root.pem", "file of the trust bundle")
 	f.StringVar(&cfg.CertDir, "cert-dir", "/run/anymesh/certs", "folder for tls.crt, tls.key and ca.crt")
-	f.StringVar(&cfg.XDSAddress, "xds-address", "", "host:port of the xDS server, for the host names of the mesh")
+	f.StringVar(&cfg.XDSAddress, "xds-address", "", "host:port of the xDS server, for the authority and the host names of the mesh")
 	f.Uint16Var(&cfg.DNSPort, "dns-port", 0, "port of the DNS server on the loopback addresses; 0 disables it")
 	f.StringVar(&cfg.Listen, "listen", ":15020", "address for probes and metrics")
 	f.StringSliceVar(&cfg.ProbeHosts, "probe-host", nil,

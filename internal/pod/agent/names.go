@@ -33,10 +33,11 @@ var namesKeepalive = keepalive.ClientParameters{Time: 30 * time.Second, Timeout:
 // MaxRequested limits the names whose addresses clients ask for, and that the control plane was not asked for yet.
 const MaxRequested = 100
 
-// names receives the host names of the mesh from the control plane, and sets them in the DNS server.
+// names receives the authority and the host names of the mesh from the control plane, and sets the names in the DNS
+// server.
 type names struct {
 	*agent
-	server *dns.Server
+	server *dns.Server // nil if it is disabled
 	// received is true after the first response, or with names of an earlier process of the pod.
 	received atomic.Bool
 	// requested are names whose addresses a client waits for.
@@ -45,10 +46,14 @@ type names struct {
 	table nameTable
 }
 
-// startDNS starts the DNS server with the cached names. It returns nil if the server is disabled.
+// startDNS starts the DNS server with the cached names, unless it is disabled. It returns nil without a control plane.
 func (a *agent) startDNS(ctx context.Context, run func(func())) (*names, error) {
-	if a.XDSAddress == "" || a.DNSPort == 0 {
+	if a.XDSAddress == "" {
 		return nil, nil
+	}
+	n := &names{agent: a, table: newNameTable(), requested: make(chan string, MaxRequested)}
+	if a.DNSPort == 0 {
+		return n, nil
 	}
 	upstreams, search, err := dns.ReadConfig(a.ResolvConf)
 	if err != nil {
@@ -58,7 +63,6 @@ func (a *agent) startDNS(ctx context.Context, run func(func())) (*names, error) 
 	if err := a.detectFamilies(&c, capture.HasIPv6()); err != nil {
 		return nil, err
 	}
-	n := &names{agent: a, table: newNameTable(), requested: make(chan string, MaxRequested)}
 	c.Requested = n.request
 	server, err := dns.New(c)
 	if err != nil {
@@ -129,7 +133,7 @@ func (n *names) watch(ctx context.Context) {
 		if identity.IsOtherAuthority(err) {
 			n.Logger.Error(identity.OtherAuthority, "server", n.XDSAddress, "error", err, "retryIn", wait)
 		} else {
-			n.Logger.Info("stream of host names ended", "server", n.XDSAddress, "error", err, "retryIn", wait)
+			n.Logger.Info("stream of the agent ended", "server", n.XDSAddress, "error", err, "retryIn", wait)
 		}
 		select {
 		case <-ctx.Done():

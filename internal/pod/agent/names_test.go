@@ -37,6 +37,8 @@ type namesServer struct {
 	acks  []string
 	// subscribed are the names of other requests.
 	subscribed []string
+	// authority are the versions of the authority in first requests, rejected the error messages.
+	authority, rejected []string
 }
 
 func (s *namesServer) DeltaAggregatedResources(
@@ -47,6 +49,7 @@ func (s *namesServer) DeltaAggregatedResources(
 	}
 	s.mu.Lock()
 	s.first = append(s.first, request)
+	s.recordAuthority(request)
 	s.mu.Unlock()
 	go s.record(stream)
 	for {
@@ -73,7 +76,15 @@ func (s *namesServer) record(
 			return
 		}
 		s.mu.Lock()
-		s.acks = append(s.acks, r.GetResponseNonce())
+		if detail := r.GetErrorDetail(); detail != nil {
+			s.rejected = append(s.rejected, detail.GetMessage())
+		} else {
+			s.acks = append(s.acks, r.GetResponseNonce())
+		}
+		if s.recordAuthority(r) {
+			s.mu.Unlock()
+			continue
+		}
 		for _, name := range r.GetResourceNamesSubscribe() {
 			s.subscribed = append(s.subscribed, "+"+name)
 		}
@@ -82,6 +93,15 @@ func (s *namesServer) record(
 		}
 		s.mu.Unlock()
 	}
+}
+
+// recordAuthority records the versions of a first request for the authority, and reports whether a request is for it. It
+// requires the lock.
+func (s *namesServer) recordAuthority(r *discoveryv3.DeltaDiscoveryRequest) bool {
+	if r.GetTypeUrl() == sidecar.AuthorityType && len(r.GetResourceNamesSubscribe()) > 0 {
+		s.authority = append(s.authority, r.GetInitialResourceVersions()["mesh"])
+	}
+	return r.GetTypeUrl() == sidecar.AuthorityType
 }
 
 // subscriptions lists the names that were subscribed and unsubscribed after the first request.
@@ -115,7 +135,12 @@ func hostResource(t *testing.T, name, address string) *discoveryv3.Resource {
 // newNamesAgent returns an agent with a certificate, and the xDS server that it connects to.
 func newNamesAgent(t *testing.T) (*agent, *namesServer) {
 	t.Helper()
-	p := newPod(t, "good", identity.HandlerOptions{})
+	return newPod(t, "good", identity.HandlerOptions{}).connect(t)
+}
+
+// connect returns an agent of a pod with a certificate, and the xDS server that it connects to.
+func (p *testPod) connect(t *testing.T) (*agent, *namesServer) {
+	t.Helper()
 	serving, err := identity.NewServingCertificate(p.ca, []string{"localhost"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -139,11 +164,11 @@ func newNamesAgent(t *testing.T) (*agent, *namesServer) {
 		t.Fatal(err)
 	}
 	_, xdsPort, _ := net.SplitHostPort(l.Addr().String())
-	a := &agent{metrics: newMetrics(), client: localClient(), Config: Config{
+	a := newRun(Config{
 		SigningURL: p.signing, SigningServerName: "anymesh.test", TokenPath: p.dir + "/token", RootsPath: p.dir + "/root.pem",
 		CertDir: p.certs, Logger: slog.New(slog.DiscardHandler),
 		XDSAddress: "localhost:" + xdsPort, DNSPort: uint16(number), ResolvConf: resolvConf,
-	}}
+	})
 	if _, err := a.requestCertificate(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,10 @@ import (
 // nameStream is the ADS stream of an agent.
 type nameStream = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 
-// stream receives names over one connection. It reports whether the control plane responded.
+// agentNode is the node of each first request.
+var agentNode = &corev3.Node{UserAgentName: "anymesh-agent"}
+
+// stream receives names and the authority over one connection. It reports whether the control plane responded.
 func (n *names) stream(ctx context.Context) (served bool, err error) {
 	conn, err := n.dialControlPlane(n.XDSAddress)
 	if err != nil {
@@ -25,7 +28,13 @@ func (n *names) stream(ctx context.Context) (served bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := n.subscribeAll(s); err != nil {
+	if n.server != nil {
+		err = n.subscribeAll(s)
+	}
+	if err == nil {
+		err = n.subscribeToAuthority(s)
+	}
+	if err != nil {
 		return false, err
 	}
 	responses, failed := receiveAll(ctx, s)
@@ -36,6 +45,10 @@ func (n *names) stream(ctx context.Context) (served bool, err error) {
 			err = n.subscribe(s, n.table.request(name), nil)
 		case r := <-responses:
 			served = true
+			if r.GetTypeUrl() == sidecar.AuthorityType {
+				err = n.receiveAuthority(s, r)
+				continue
+			}
 			for _, invalid := range n.table.apply(r) {
 				n.Logger.Warn("resource cannot be decoded", "type", r.GetTypeUrl(), "error", invalid)
 			}
@@ -73,7 +86,7 @@ func receiveAll(ctx context.Context, s nameStream) (<-chan *discoveryv3.DeltaDis
 // subscribeAll subscribes to all host names, and to the addresses that are in use.
 func (n *names) subscribeAll(s nameStream) error {
 	err := s.Send(&discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{UserAgentName: "anymesh-agent"}, TypeUrl: sidecar.HostNameType,
+		Node: agentNode, TypeUrl: sidecar.HostNameType,
 		ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: n.table.hostVersions(),
 	})
 	if used := n.table.used(); err == nil && len(used) > 0 {

@@ -99,7 +99,7 @@ func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
 func (a *agent) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, localTimeout)
 	defer cancel()
-	if a.names != nil && !a.names.received.Load() {
+	if a.names != nil && a.names.server != nil && !a.names.received.Load() {
 		return errors.New("waiting for the host names of the mesh")
 	}
 	switch a.phase.get() {

@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,19 +96,17 @@ func applicationOnPodIP(proxy corev1.Container) []corev1.EnvVar {
 }
 
 // sidecarContainer returns the container of the driver as a native sidecar: it starts before the application, which
-// waits until it is ready, and stops after the application. Jobs complete. If namesPort is 0, the agent has no DNS
-// server.
-func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string,
-	namesPort uint32) corev1.Container {
+// waits until it is ready, and stops after the application. Jobs complete. With dns, the agent has a DNS server.
+func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, server controlPlane, probes string,
+	dns bool) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container
 	always := corev1.ContainerRestartPolicyAlways
 	out.RestartPolicy = &always
 	out.ImagePullPolicy = c.ContainerPullPolicy
-	out.Command = agentArguments(c, signingURL)
-	if namesPort != 0 {
-		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort), "--xds-address",
-			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, namesPort))
+	out.Command = agentArguments(c, server)
+	if dns {
+		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort))
 	}
 	if !spec.Proxyless() {
 		out.Command = append(out.Command, "--")
@@ -165,10 +162,14 @@ func addContainers(pod *corev1.Pod, o dialect.PodOptions, pull corev1.PullPolicy
 // agentCommand runs the agent, which runs the proxy.
 var agentCommand = []string{"anymesh", "agent"}
 
-func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
+// controlPlane is where an agent connects to.
+type controlPlane struct{ signingURL, xdsAddress string }
+
+func agentArguments(c *sidecar.InjectorContext, server controlPlane) []string {
 	spec := c.Sidecar
 	out := append(slices.Clone(agentCommand),
-		"--signing-url", signingURL, "--files-dir", sidecar.FilesDir, "--roots", sidecar.FilesDir+"/"+rootFile, "--token", tokenDir+"/"+tokenFile,
+		"--signing-url", server.signingURL, "--xds-address", server.xdsAddress, "--files-dir", sidecar.FilesDir,
+		"--roots", sidecar.FilesDir+"/"+rootFile, "--token", tokenDir+"/"+tokenFile,
 		"--cert-dir", sidecar.CertificatesDir, "--listen", ":"+strconv.Itoa(sidecar.AgentPort))
 	if spec.ReadyURL != "" {
 		out = append(out, "--ready-url", spec.ReadyURL)

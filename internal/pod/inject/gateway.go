@@ -43,13 +43,13 @@ func hasAgent(c *corev1.Container) bool {
 
 // injectGateway makes a container of the pod the proxy of a gateway. The user's settings of the container stay, except
 // for image and command. The pod has no capture.
-func injectGateway(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, signingURL string,
+func injectGateway(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, server controlPlane,
 	drainSeconds int64) {
 	spec, into := c.Sidecar, proxyContainer(pod, o)
 	if !o.KeepImage {
 		into.Image, into.ImagePullPolicy = spec.Container.Image, c.ContainerPullPolicy
 	}
-	into.Command = append(agentArguments(c, signingURL), "--drain-duration", fmt.Sprintf("%ds", drainSeconds), "--")
+	into.Command = append(agentArguments(c, server), "--drain-duration", fmt.Sprintf("%ds", drainSeconds), "--")
 	into.Command = append(into.Command, spec.Command...)
 	into.Args = nil
 	for _, port := range append(slices.Clone(spec.Container.Ports), agentPort()) {

@@ -11,7 +11,8 @@ import (
 
 // injectProxyless adds the agent to a pod whose application is its own proxy. The agent starts before the application,
 // which finds certificates and configuration at once.
-func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, delay int64) {
+func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, server controlPlane,
+	delay int64) {
 	if o.AllInbound || len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
@@ -26,7 +27,7 @@ func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o
 			Name: volumeRun, MountPath: sidecar.CertificatesDir, ReadOnly: true,
 		})
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, "", 0))
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, server, "", false))
 }
 
 // injectedProxyless reports whether a pod is as injectProxyless makes it: its agent has no proxy, and each application

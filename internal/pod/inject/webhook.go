@@ -174,9 +174,14 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, mesh
 		return err
 	}
 	addContainers(pod, o, c.ContainerPullPolicy)
+	port, err := w.NamesPort(class)
+	if err != nil {
+		return err
+	}
+	server := controlPlane{w.SigningURL, fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, port)}
 	if gateway {
-		injectGateway(pod, c, o, w.SigningURL, terminationDelay(pod, delay))
-	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
+		injectGateway(pod, c, o, server, terminationDelay(pod, delay))
+	} else if err := w.injectSidecar(pod, c, o, server, delay, dns != model.DNSOff); err != nil {
 		return err
 	}
 	if err := setFiles(Agent(pod), files); err != nil {
@@ -212,14 +217,14 @@ func (w *Webhook) injectorContext(ctx context.Context, pod *corev1.Pod, workload
 }
 
 // injectSidecar adds the containers of a sidecar.
-func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, delay int64,
-	dns bool) error {
+func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions,
+	server controlPlane, delay int64, dns bool) error {
 	if hasContainer(pod, c.Sidecar.Container.Name) {
 		return fmt.Errorf("it already has a container named %s; rename that container",
 			c.Sidecar.Container.Name)
 	}
 	if c.Sidecar.Proxyless() {
-		w.injectProxyless(pod, c, o, delay)
+		w.injectProxyless(pod, c, o, server, delay)
 		return nil
 	}
 	probes, err := rewriteProbes(pod, o.Captures, c.ProxyUUID)
@@ -229,13 +234,7 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	if o.AllInbound || len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
-	namesPort := uint32(0)
-	if dns {
-		if namesPort, err = w.NamesPort(c.SidecarClass); err != nil {
-			return err
-		}
-	}
-	proxy := sidecarContainer(c, o, w.SigningURL, probes, namesPort)
+	proxy := sidecarContainer(c, o, server, probes, dns)
 	if !o.CNI && !hasContainer(pod, captureContainer) {
 		capture := captureInit(c.Configurator, c.ContainerPullPolicy, o, dns)
 		if o.AppOnPodIP {
