@@ -197,3 +197,25 @@ func TestObjectsForTheRootOfAUser(t *testing.T) {
 		})
 	})
 }
+
+// A new root signs as soon as its role is due and all pods with a sidecar have confirmed it: here, there are none.
+func TestRootSignsWhenItIsTrusted(t *testing.T) {
+	t.Parallel()
+	k := newPopulatedAPI(t)
+	enableRoots(t, k)
+	applyRoot(t, k, "one", "active")
+	applyRoot(t, k, "two", "passive")
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplica(t, "a", process.address) // certificates of 24 hours
+	r.expectReady()
+	r.eventually("the root of two is published", func() bool {
+		s := r.caStore.Status()
+		return s.Phase == identity.Publishing && s.Unconfirmed != nil && *s.Unconfirmed == 0
+	})
+	applyRoot(t, k, "one", "passive")
+	applyRoot(t, k, "two", "active")
+	r.eventually("the root of two signs", func() bool {
+		return r.caStore.Status().Phase == identity.Retiring && path.Base(r.caStore.Status().Roots[0].Name) == "two"
+	})
+}

@@ -9,8 +9,6 @@ import (
 
 // ackResult is the effect of a request on an earlier response.
 type ackResult struct {
-	// current is true for a first request whose versions are those that are published; response has their version.
-	current                     bool
 	acked, nacked, unknownNonce bool
 	response                    inflightResponse // without its resources
 	resources                   int              // number of resources that were NACKed

@@ -82,8 +82,7 @@ type Observer interface {
 	// long: the request of the client is handled when it returns, so that the client is sent only what differs from the
 	// versions that it has. Other streams do not wait for it. It can be called at the same time as other methods.
 	Connected(key string)
-	// Acked reports that the client accepted a response, up to the version, or had these resources when it connected.
-	// rejected are the resources of the type that
+	// Acked reports that the client accepted a response, up to the version. rejected are the resources of the type that
 	// it was sent before and still rejects, given as versions by name; empty for none.
 	Acked(key, identity, typeURL, version string, rejected map[string]string)
 	// Nacked reports that the client rejected a response with these resources, given as versions by name, and its error

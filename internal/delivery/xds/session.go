@@ -85,9 +85,6 @@ func (s *session) handle(req request, published *state, now time.Time) (ackResul
 			s.opts.MaxCollectionsPerType, sub.typeURL)
 	}
 	did := sub.handleAck(&req, now)
-	if !known && len(req.versions) > 0 && !sub.hasPending() {
-		did.current, did.response.version = true, sub.table.version()
-	}
 	sub.hasWork = sub.active()
 	return did, nil
 }

@@ -235,8 +235,6 @@ func (st *stream) handleRequest(req request) error {
 func (st *stream) notifyObserver(typeURL string, did ackResult, now time.Time) {
 	m, observer := st.server.metrics, st.server.opts.Observer
 	switch {
-	case did.current:
-		observer.Acked(st.group.key, st.identity, typeURL, did.response.version, nil)
 	case did.acked:
 		m.forType(typeURL).acks.Inc()
 		m.ackLatency.Observe(now.Sub(did.response.changedAt).Seconds())
