@@ -35,6 +35,7 @@ var optional = map[string]reflect.Type{
 	"PodWorkloads":      reflect.TypeFor[dialect.PodWorkloads](),
 	"ReadinessGates":    reflect.TypeFor[dialect.ReadinessGates](),
 	"References":        reflect.TypeFor[dialect.References](),
+	"Refusals":          reflect.TypeFor[dialect.Refusals](),
 	"Roots":             reflect.TypeFor[dialect.Roots](),
 	"SidecarSettings":   reflect.TypeFor[dialect.SidecarSettings](),
 	"ShortNames":        reflect.TypeFor[dialect.ShortNames](),

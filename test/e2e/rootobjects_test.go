@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -15,6 +16,15 @@ metadata: {name: %s, namespace: bookshop}
 spec: {role: %s, provider: {tresor: {ca: {secretRef: {name: %[1]s, namespace: bookshop}}}}}
 ---
 `, name, role)
+}
+
+// refuse applies manifests that the API server refuses with a text.
+func refuse(t *testing.T, manifests, text string) {
+	t.Helper()
+	out, err := kubectlInput(t.Context(), manifests, "apply", "-f", "-")
+	if err == nil || !strings.Contains(out+err.Error(), text) {
+		t.Errorf("got %q, %v, want a refusal with %q", out, err, text)
+	}
 }
 
 // TestObjectsRotateTheRootUnderLoad replaces the root by MeshRootCertificates, in the steps of the documentation of
@@ -40,6 +50,10 @@ func TestObjectsRotateTheRootUnderLoad(t *testing.T) {
 		if published.Roots[0].Fingerprint != first {
 			t.Errorf("the new root signs while its object is passive: %+v", published)
 		}
+		refuse(t, rootObject("root-2", "active"), "only one object can be active")
+		refuse(t, rootObject("root-1", "inactive"), "cannot change from active to inactive")
+		refuse(t, rootObject("root-3", "passive"), "at most 2 objects")
+		refuse(t, strings.ReplaceAll(rootObject("root-1", "active"), "tresor", "vault"), "cannot be changed")
 		apply(t, rootObject("root-1", "passive")+rootObject("root-2", "active"))
 		retiring := awaitPhase(t, "Retiring", 2)
 		if retiring.Roots[0].Fingerprint != published.Roots[1].Fingerprint {

@@ -107,6 +107,9 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 						kind.Deletion = kind.Validate
 					}
 				}
+				if gvk := (schema.GroupVersionKind{Group: kind.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}); refuses(d, gvk.Kind) {
+					kind.Validate = admission.ValidatePath(gvk)
+				}
 				out.Kinds = append(out.Kinds, kind)
 			}
 		}
@@ -128,6 +131,14 @@ func optionalResources(d dialect.Dialect) []chartResource {
 		out = append(out, chartResource{kind.Group, plural.Resource})
 	}
 	return out
+}
+
+// refuses reports whether objects of a kind may be refused.
+func refuses(d dialect.Dialect, kind string) bool {
+	r, is := d.(dialect.Refusals)
+	return is && slices.ContainsFunc(r.RefusedKinds(), func(o client.Object) bool {
+		return reflect.TypeOf(o).Elem().Name() == kind
+	})
 }
 
 // warnsOfDeletion reports whether the deletion of objects of a kind has warnings.

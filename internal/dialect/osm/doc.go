@@ -54,6 +54,7 @@ var (
 	_ dialect.SidecarSettings = Dialect{}
 	_ dialect.References      = Dialect{}
 	_ dialect.Roots           = Dialect{}
+	_ dialect.Refusals        = Dialect{}
 	_ dialect.Keeping         = Dialect{}
 
 	_ dialect.OtherControllers = Dialect{}

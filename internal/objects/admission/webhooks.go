@@ -53,7 +53,7 @@ type Options struct {
 	IPv6 bool
 }
 
-// Handle adds the webhooks of the dialects that have admission to a mux. They answer from the cache.
+// Handle adds the webhooks of the dialects that have admission or refusals to a mux. They answer from the cache.
 func Handle(mux *http.ServeMux, o Options) error {
 	for _, rules := range dialect.Implementing[dialect.Admission](o.Dialects) {
 		for _, empty := range dialect.OwnKinds(rules) {
@@ -66,7 +66,7 @@ func Handle(mux *http.ServeMux, o Options) error {
 			mux.Handle(ValidatePath(gvk), &admission.Webhook{Handler: admission.HandlerFunc(w.validate)})
 		}
 	}
-	return nil
+	return handleRefusals(mux, o)
 }
 
 // webhooks handles the webhooks of one kind.
