@@ -73,8 +73,9 @@ func identityRotateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
 		Short: "Rotate the root certificate of the mesh, without downtime",
-		Long: "Rotate the root certificate of the mesh, without downtime. The rotation takes two and a half certificate lifetimes:\n" +
-			"first every sidecar receives the new root, then the new root signs while the old root is still trusted.\n" +
+		Long: "Rotate the root certificate of the mesh, without downtime. First every sidecar receives the new root and confirms it,\n" +
+			"within seconds, or one and a quarter certificate lifetimes if one is not connected. Then the new root signs, and the\n" +
+			"old root is still trusted for one and a quarter certificate lifetimes.\n" +
 			"anymesh identity status shows the phase.\n\n" +
 			"The root is also rotated automatically, after four fifths of its lifetime.",
 		Args: noArguments,
@@ -185,9 +186,15 @@ func describePhase(st identity.Status, now time.Time) string {
 		return string(st.Phase) // a phase of a newer control plane
 	}
 	named := func(r identity.Root) bool { return r.Name != "" }
-	if !now.Before(*st.Until) && slices.ContainsFunc(st.Roots, named) {
+	latest := fmt.Sprintf("until %s (%s)", st.Until.UTC().Format(time.RFC3339),
+		max(st.Until.Sub(now), 0).Round(time.Second))
+	confirmed := st.Unconfirmed != nil && *st.Unconfirmed == 0
+	if (confirmed || !now.Before(*st.Until)) && slices.ContainsFunc(st.Roots, named) {
 		return what + ", until the roles of objects change"
 	}
-	return fmt.Sprintf("%s, until %s (%s)", what, st.Until.UTC().Format(time.RFC3339),
-		max(st.Until.Sub(now), 0).Round(time.Second))
+	if st.Unconfirmed != nil && *st.Unconfirmed > 0 {
+		what += fmt.Sprintf(", until all have confirmed it (%d have not), at the latest", *st.Unconfirmed)
+		return what + " " + latest
+	}
+	return what + ", " + latest
 }
