@@ -13,7 +13,6 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -72,8 +71,8 @@ func (cp *controlPlane) trustIn(b *identity.Bundle) (of identity.Trust, known bo
 	if !cp.assembled.Load() || !cp.engine.Ready() {
 		return of, false
 	}
-	for _, o := range cp.engine.ObjectsOf(&store.Pod{}) {
-		if pod := o.(*store.Pod); pod.HasProxy() && !pod.Terminated && len(pod.Addresses()) > 0 {
+	for _, o := range cp.engine.ObjectsOf(&engine.Pod{}) {
+		if pod := o.(*engine.Pod); pod.HasProxy() && !pod.Terminated && len(pod.Addresses()) > 0 {
 			of.Pods = append(of.Pods, pod.UID)
 		}
 	}
