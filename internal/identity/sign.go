@@ -25,6 +25,16 @@ type Issued struct {
 	NotBefore, NotAfter time.Time
 }
 
+// Lifetime returns for how long the certificate is valid from when it was issued, whatever the clock of this machine
+// shows.
+func (i *Issued) Lifetime() time.Duration {
+	valid := i.NotAfter.Sub(i.NotBefore)
+	if valid > backdate {
+		return valid - backdate
+	}
+	return valid / 2
+}
+
 // Sign issues the X.509-SVID of the pod in the claims, for the public key of the certificate request. Other fields of
 // the request are ignored. ttl must be positive, and is reduced to the remaining lifetime of the CA. Errors in the
 // request wrap ErrRequest.

@@ -197,7 +197,7 @@ func Run(ctx context.Context, cfg Config) error {
 		if issued, stopped, err = a.firstCertificate(ctx, signals); stopped || err != nil {
 			return err
 		}
-		renewal = renewalTime(time.Now(), issued.NotAfter)
+		renewal = renewalTime(time.Now(), issued)
 	}
 	wg.Go(func() { a.renew(ctx, issued, renewal) })
 	if a.names != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"os"
 	"path/filepath"
+	"time"
 
 	"anymesh.dev/anymesh/internal/identity"
 )
@@ -26,9 +27,9 @@ func (a *agent) cachedCertificate() (*identity.Issued, bool) {
 	}
 	issued := &identity.Issued{
 		CertificatePEM: files["tls.crt"], RootsPEM: files[rootsFile], Serial: pair.Leaf.SerialNumber.Text(16),
-		NotAfter: pair.Leaf.NotAfter,
+		NotBefore: pair.Leaf.NotBefore, NotAfter: pair.Leaf.NotAfter,
 	}
-	if err := verifyIssued(issued, files["tls.key"]); err != nil {
+	if err := verifyIssued(issued, files["tls.key"], time.Now()); err != nil {
 		a.Logger.Info("cached certificate is invalid", "error", err)
 		return nil, false
 	}

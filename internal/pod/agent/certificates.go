@@ -45,7 +45,7 @@ func (a *agent) requestCertificate(ctx context.Context) (*identity.Issued, error
 		return nil, fmt.Errorf("agent: encode key: %w", err)
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-	if err := verifyIssued(issued, keyPEM); err != nil {
+	if err := verifyIssued(issued, keyPEM, issued.NotAfter.Add(-issued.Lifetime()/2)); err != nil {
 		a.metrics.certificates.WithLabelValues("failed").Inc()
 		return nil, fmt.Errorf("agent: certificate from %s: %w", a.SigningURL, err)
 	}
@@ -58,8 +58,8 @@ func (a *agent) requestCertificate(ctx context.Context) (*identity.Issued, error
 	return issued, nil
 }
 
-// verifyIssued checks that the proxy can use the certificate: key, identity and roots match it.
-func verifyIssued(issued *identity.Issued, keyPEM []byte) error {
+// verifyIssued checks that the proxy can use the certificate at a time: key, identity and roots match it.
+func verifyIssued(issued *identity.Issued, keyPEM []byte, at time.Time) error {
 	pair, err := tls.X509KeyPair(issued.CertificatePEM, keyPEM)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func verifyIssued(issued *identity.Issued, keyPEM []byte) error {
 		above.AddCert(c)
 	}
 	_, err = pair.Leaf.Verify(x509.VerifyOptions{
-		Roots: roots.Pool(), Intermediates: above, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: roots.Pool(), Intermediates: above, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	return err
 }
@@ -92,9 +92,16 @@ func (a *agent) signingClient() *identity.Client {
 			text, err := os.ReadFile(a.TokenPath)
 			return strings.TrimSpace(string(text)), err
 		},
-		Roots: a.roots,
+		Roots: a.roots, Time: steadyTime,
 	}
 }
+
+// started is the time at which the process started.
+var started = time.Now()
+
+// steadyTime is the time as of the start of the process, and what has passed since. Unlike time.Now, it does not follow
+// a clock that is set.
+func steadyTime() time.Time { return started.Round(0).Add(time.Since(started)) }
 
 // roots returns the roots of the last certificate, which a previous agent process may have requested. Without one, it
 // returns the roots of the injection, which may have been retired since.
@@ -133,14 +140,14 @@ func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time
 		switch {
 		case err == nil:
 			issued = next
-			at = renewalTime(time.Now(), issued.NotAfter)
+			at = renewalTime(time.Now(), issued)
 			if early--; early > 0 {
 				at = a.earlier(at, issued)
 			}
 		case ctx.Err() != nil:
 			return
 		default:
-			at = time.Now().Add(min(max(time.Until(issued.NotAfter)/10, minRenewRetry), maxRenewRetry))
+			at = time.Now().Add(min(max(issued.Lifetime()/10, minRenewRetry), maxRenewRetry))
 			a.Logger.Error("certificate renewal failed", "validUntil", issued.NotAfter, "retryAt", at, "error", err)
 		}
 	}
@@ -158,10 +165,11 @@ func (a *agent) earlier(at time.Time, issued *identity.Issued) time.Time {
 }
 
 // renewalTime returns two thirds of the lifetime, minus a random part of up to a tenth, so that pods that started
-// together renew at different times.
-func renewalTime(now, notAfter time.Time) time.Time {
-	at := identity.RenewAt(now, notAfter)
-	if spread := notAfter.Sub(now) / 10; spread > 0 {
+// together renew at different times. now is when it was issued: with its monotonic clock, the result does not depend on
+// what the clock of the machine shows, now and later.
+func renewalTime(now time.Time, issued *identity.Issued) time.Time {
+	at := identity.RenewAt(now, now.Add(issued.Lifetime()))
+	if spread := issued.Lifetime() / 10; spread > 0 {
 		at = at.Add(-mathrand.N(spread))
 	}
 	return at
