@@ -41,9 +41,9 @@ previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root (Root a/one)
 	}
 	for want, st := range map[string]identity.Status{
 		"Publishing: sidecars receive the new root, the old root signs, until all have confirmed it (2 have not), at the latest until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until, Unconfirmed: new(2)},
-		"Publishing: sidecars receive the new root, the old root signs, until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until},
-		"Steady: the next rotation starts automatically at 2026-11-22T18:00:00Z":                              {Phase: identity.Steady, Managed: true, RotateAt: &until},
-		"none: the CA is not managed by Anymesh":                                                              {Phase: identity.Steady},
+		"Publishing: sidecars receive the new root, the old root signs, until 2026-11-22T18:00:00Z (30h0m0s)":                                                         {Phase: identity.Publishing, Managed: true, Until: &until},
+		"Steady: the next rotation starts automatically at 2026-11-22T18:00:00Z":                                                                                      {Phase: identity.Steady, Managed: true, RotateAt: &until},
+		"none: the CA is not managed by Anymesh": {Phase: identity.Steady},
 		"Retiring: the new root signs, the old root is still trusted, until the roles of objects change": {
 			Phase: identity.Retiring, Managed: true, Until: &now, Roots: st.Roots,
 		},

@@ -30,9 +30,6 @@ var errExpired = errors.New("it has expired")
 type CAProvider interface{ Current() *CA }
 
 // CA is a certificate authority. It is immutable and safe for concurrent use. It holds a private key, which only
-// IssuerPEM returns the certificate of the issuer.
-func (ca *CA) IssuerPEM() []byte { return encodeCertificates([]*x509.Certificate{ca.cert}) }
-
 // KeyPEM returns; formatting or marshaling a CA does not disclose it.
 type CA struct {
 	trustDomain string
@@ -137,6 +134,9 @@ func (ca *CA) CertificatePEM() []byte {
 	}
 	return encodeCertificates([]*x509.Certificate{ca.cert})
 }
+
+// IssuerPEM returns the certificate of the issuer.
+func (ca *CA) IssuerPEM() []byte { return encodeCertificates([]*x509.Certificate{ca.cert}) }
 
 // KeyPEM returns the private key, as input of LoadCA. It is secret: never log it.
 func (ca *CA) KeyPEM() ([]byte, error) {

@@ -13,9 +13,9 @@
 // the token determines all names. The private keys of workloads never leave their pods.
 //
 // The root is rotated in two phases (rotate.go). First every workload receives the new root while the old one signs,
-// until all have confirmed it (trust.go), or for longer than the lifetime of a certificate. Then the new one signs while
-// the old one is still trusted, for longer than that lifetime. A CAStore keeps the state in a Secret that all replicas
-// share.
+// until all have confirmed it (trust.go), or for longer than the lifetime of a certificate. Then the new one signs
+// while the old one is still trusted, for longer than that lifetime. A CAStore keeps the state in a Secret that all
+// replicas share.
 //
 // ca.go, root.go, rotate.go, csr.go, peer.go and bundle.go do no I/O. castore.go, secret.go and tokenverifier.go use
 // the Kubernetes API; handler.go and client.go use HTTP.

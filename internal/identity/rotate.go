@@ -84,7 +84,7 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 		s.maxLeafTTL = p.leafTTL
 		did("certificate lifetime increased")
 	}
-	if now.Before(s.phaseEnd) && !(p.trusted && s.phase() == Publishing) || p.plan.Unknown {
+	if trusted := p.trusted && s.phase() == Publishing; now.Before(s.phaseEnd) && !trusted || p.plan.Unknown {
 		return s, steps, nil
 	}
 	var err error

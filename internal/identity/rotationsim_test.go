@@ -174,7 +174,8 @@ func TestRotationKeepsMutualTrust(t *testing.T) {
 // simulateRotations gives each replica another one of the plans now and then. Certificates of pods are requested for a
 // lifetime. At least this many roots sign.
 // It returns the number of minutes of Publishing.
-func simulateRotations(t *testing.T, requested time.Duration, roots int, plans []Plan, confirmed ...bool) (publishing int) {
+func simulateRotations(t *testing.T, requested time.Duration, roots int, plans []Plan,
+	confirmed ...bool) (publishing int) {
 	synctest.Test(t, func(t *testing.T) {
 		const lifetime, life = time.Hour, 12 * time.Hour
 		server := &fakeSecretAPI{}

@@ -92,7 +92,8 @@ func TestNewRootSignsOnceAllPodsTrustIt(t *testing.T) {
 		t.Errorf("the old root is trusted for %s", left)
 	}
 	syncAll(t, a, b)
-	record, err := server.client().CoreV1().ConfigMaps(testNamespace).Get(t.Context(), RecordConfigMap, metav1.GetOptions{})
+	records := server.client().CoreV1().ConfigMaps(testNamespace)
+	record, err := records.Get(t.Context(), RecordConfigMap, metav1.GetOptions{})
 	if err != nil || strings.Contains(fmt.Sprint(record.Data), ".trusting.") {
 		t.Errorf("reports are left in %v, %v", record.Data, err)
 	}

@@ -83,7 +83,8 @@ func sameProvider(a, b config.MeshRootCertificateSpec) bool {
 }
 
 // refuseBeside refuses a second active object, and a third one that is trusted.
-func refuseBeside(o *config.MeshRootCertificate, objects []client.Object, refuse func(path, text string, values ...any)) {
+func refuseBeside(o *config.MeshRootCertificate, objects []client.Object,
+	refuse func(path, text string, values ...any)) {
 	if o.Spec.Role != roleActive && o.Spec.Role != rolePassive {
 		return
 	}

@@ -93,7 +93,8 @@ func TestRefusedBesideOthers(t *testing.T) {
 		{rootText("three", "inactive"), "", ""},
 		{rootText("one", "passive"), rootText("one", "active"), ""},
 	} {
-		if got := reviewRoot(t, mux, c.object, c.old); got.Allowed != (c.want == "") || !strings.Contains(message(*got), c.want) {
+		got := reviewRoot(t, mux, c.object, c.old)
+		if got.Allowed != (c.want == "") || !strings.Contains(message(*got), c.want) {
 			t.Errorf("%s: got %v %q, want %q", c.object, got.Allowed, message(*got), c.want)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// issuedBy returns a certificate that a control plane has issued now, whose clock differs from that of this machine, and
-// its key.
+// issuedBy returns a certificate that a control plane has issued now, and its key. The clock of the control plane
+// differs from that of this machine.
 func issuedBy(t *testing.T, offset, lifetime time.Duration) (*identity.Issued, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -27,7 +27,8 @@ func issuedBy(t *testing.T, offset, lifetime time.Duration) (*identity.Issued, [
 	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "root"},
 		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: now.Add(-2 * time.Minute), NotAfter: now.Add(lifetime),
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: now.Add(-2 * time.Minute),
+		NotAfter: now.Add(lifetime),
 		Subject:  pkix.Name{CommonName: "blue-1", SerialNumber: "uid-1", OrganizationalUnit: []string{"shop"}},
 		URIs:     []*url.URL{{Scheme: "spiffe", Host: "cluster.local", Path: "/ns/shop/sa/colors"}},
 		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
@@ -47,7 +48,7 @@ func issuedBy(t *testing.T, offset, lifetime time.Duration) (*identity.Issued, [
 		NotAfter: leaf.NotAfter}, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// A clock of the node that is set back or forth by an hour stops no renewal, and makes none come late or again and again.
+// A clock of the node that is set back or forth by an hour stops no renewal, makes none come late, and repeats none.
 func TestRenewalsDoNotDependOnTheClock(t *testing.T) {
 	const lifetime = 2 * time.Minute
 	for name, offset := range map[string]time.Duration{

@@ -95,8 +95,8 @@ func (s *namesServer) record(
 	}
 }
 
-// recordAuthority records the versions of a first request for the authority, and reports whether a request is for it. It
-// requires the lock.
+// recordAuthority records the version of a first request for the authority, and reports whether a request is for it.
+// It requires the lock.
 func (s *namesServer) recordAuthority(r *discoveryv3.DeltaDiscoveryRequest) bool {
 	if r.GetTypeUrl() == sidecar.AuthorityType && len(r.GetResourceNamesSubscribe()) > 0 {
 		s.authority = append(s.authority, r.GetInitialResourceVersions()["mesh"])

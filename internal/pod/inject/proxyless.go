@@ -11,8 +11,8 @@ import (
 
 // injectProxyless adds the agent to a pod whose application is its own proxy. The agent starts before the application,
 // which finds certificates and configuration at once.
-func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, server controlPlane,
-	delay int64) {
+func (w *Webhook) injectProxyless(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions,
+	server controlPlane, delay int64) {
 	if o.AllInbound || len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
