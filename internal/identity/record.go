@@ -73,8 +73,8 @@ func (r record) knows(b *Bundle) bool {
 	})
 }
 
-// save records the current roots and, while Publishing, which pods trust them. It removes a request that is done and the
-// last problem.
+// save records the current roots and, while Publishing, which pods trust them. It removes a request that is done and
+// the last problem.
 func (k *CAStore) save(ctx context.Context, r record) error {
 	text, due := k.reportDue()
 	k.mu.Lock()
