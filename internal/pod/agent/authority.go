@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -142,12 +141,15 @@ func decodeAuthority(r *discoveryv3.Resource) (*x509.Certificate, *identity.Bund
 		return nil, nil, err
 	}
 	if len(c.GetTlsCertificates()) != 1 {
-		return nil, nil, errors.New("it has not one certificate that signs")
+		return nil, nil, fmt.Errorf("it has %d chains of certificates that sign, and not one", len(c.GetTlsCertificates()))
 	}
 	inline := func(s *corev3.DataSource) []byte { return s.GetInlineBytes() }
 	signer, err := identity.ParseBundle(inline(c.GetTlsCertificates()[0].GetCertificateChain()))
-	if err != nil || len(signer.Roots()) != 1 {
+	if err != nil {
 		return nil, nil, fmt.Errorf("the certificate that signs is invalid: %w", err)
+	}
+	if len(signer.Roots()) != 1 {
+		return nil, nil, fmt.Errorf("it has %d certificates that sign, and not one", len(signer.Roots()))
 	}
 	roots, err := identity.ParseBundle(inline(c.GetValidationContext().GetTrustedCa()))
 	return signer.Roots()[0], roots, err
