@@ -91,8 +91,8 @@ func installCertManager(t *testing.T) {
 	t.Helper()
 	apply(t, readManifests(t, filepath.Join(moduleDir(t, "../certmanager", "github.com/cert-manager/cert-manager"),
 		"deploy/crds")))
-	run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io",
-		"crd/orders.acme.cert-manager.io", "crd/challenges.acme.cert-manager.io", "--timeout=180s")
+	waitEstablished(t, "certificates.cert-manager.io", "issuers.cert-manager.io", "orders.acme.cert-manager.io",
+		"challenges.acme.cert-manager.io")
 }
 
 // runCertManager runs the controllers of cert-manager until the test ends. It ends after its objects, because

@@ -160,7 +160,7 @@ func restoreCRD(t *testing.T) {
 		t.Errorf("calls without the CRD: %v", counts)
 	}
 	run(t, "apply", "--server-side", "-f", filepath.Join(root, "charts/anymesh/crds/appmesh.k8s.aws_virtualgateways.yaml"))
-	run(t, "wait", "--for=condition=Established", "crd/virtualgateways.appmesh.k8s.aws", "--timeout=180s")
+	waitEstablished(t, "virtualgateways.appmesh.k8s.aws")
 	apply(t, lateGateway)
 	eventually(t, 90*time.Second, "the VirtualGateway has a condition", func() error {
 		return hasCondition(t, "virtualgateways", "colors", "late", "True", "Served")

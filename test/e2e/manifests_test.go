@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"testing"
+	"time"
 )
 
 // outsideManifests run a server outside any mesh.
@@ -54,6 +55,16 @@ func waitReady(t *testing.T, namespace, what string) {
 		earlier, _ := kubectl(t.Context(), "-n", namespace, "logs", what, "-c", "envoy", "--previous", "--tail=20")
 		t.Fatalf("%v\n%s\n%s\n%s\nbefore the last restart of the sidecar:\n%s", err, pods, events, logs, earlier)
 	}
+}
+
+// waitEstablished waits until CustomResourceDefinitions are established. kubectl wait fails for one without conditions.
+func waitEstablished(t *testing.T, names ...string) {
+	t.Helper()
+	eventually(t, 3*time.Minute, "the CustomResourceDefinitions are established", func() error {
+		_, err := kubectl(t.Context(), append([]string{"wait", "--for=condition=Established", "--timeout=60s", "crd"},
+			names...)...)
+		return err
+	})
 }
 
 // contextOf returns a context for cleanup functions: it is not canceled when the test ends.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // setUpOldController creates the state of a cluster with the App Mesh controller: CRDs; objects with meshRef,
@@ -12,7 +13,10 @@ import (
 func (m *migrationCluster) setUpOldController() {
 	m.Helper()
 	m.must("apply", "--server-side", "-f", filepath.Join(root, "api/crds"))
-	m.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+	eventually(m.T, 3*time.Minute, "the CustomResourceDefinitions are established", func() error {
+		_, err := m.kubectl("", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+		return err
+	})
 	m.apply(oldMesh)
 	uid := m.must("get", "mesh.appmesh.k8s.aws", "shop", "-o", "jsonpath={.metadata.uid}")
 	m.apply(strings.ReplaceAll(oldObjects, "MESH", fmt.Sprintf("{name: shop, uid: %s}", uid)))

@@ -95,7 +95,7 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `, kind.kind, kind.resource, kind.group, strings.ToLower(kind.kind), kind.version))
-		run(t, "wait", "--for=condition=Established", "crd", kind.resource+"."+kind.group, "--timeout=60s")
+		waitEstablished(t, kind.resource+"."+kind.group)
 		apply(t, fmt.Sprintf("{apiVersion: %s/%s, kind: %s, metadata: {name: none, namespace: versions}, spec: {any: thing}}",
 			kind.group, kind.version, kind.kind))
 		eventually(t, time.Minute, "an event about the "+kind.kind, func() error {

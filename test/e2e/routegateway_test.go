@@ -78,7 +78,7 @@ func TestRouteByOwnGateway(t *testing.T) {
 	enableGateway(t)
 	apply(t, readManifests(t, filepath.Join(moduleDir(t, "", "sigs.k8s.io/gateway-api"), "config/crd/standard")))
 	for _, kind := range []string{"gatewayclasses", "gateways", "listenersets", "httproutes"} {
-		run(t, "wait", "--for=condition=Established", "crd/"+kind+".gateway.networking.k8s.io", "--timeout=180s")
+		waitEstablished(t, kind+".gateway.networking.k8s.io")
 	}
 	apply(t, routeGatewayManifests)
 	t.Cleanup(func() {

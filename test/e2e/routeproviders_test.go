@@ -26,10 +26,8 @@ func TestRouteObjectsAreAccepted(t *testing.T) {
 	apply(t, readManifests(t, filepath.Join(moduleDir(t, "", "sigs.k8s.io/gateway-api"), "config/crd/standard"),
 		filepath.Join(root, "internal/trait/testdata/crds")))
 	apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
-	for _, crd := range []string{"httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io",
-		"httpproxies.projectcontour.io"} {
-		run(t, "wait", "--for=condition=Established", "crd/"+crd, "--timeout=180s")
-	}
+	waitEstablished(t, "httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io",
+		"httpproxies.projectcontour.io")
 	cases, err := filepath.Glob(filepath.Join(root, "internal/trait/testdata/*.txtar"))
 	if err != nil || len(cases) == 0 {
 		t.Fatalf("no cases, %v", err)

@@ -33,7 +33,7 @@ func TestTakeOverFromOSM(t *testing.T) {
 	lab.name, lab.kubeconfig, lab.kube = m.name, m.kubeconfig, m.kube
 	t.Cleanup(func() { lab = shared })
 	run(t, "apply", "--server-side", "-f", filepath.Join(root, "api/crds"))
-	run(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+	waitEstablished(t, "--all")
 	setUpOSM(t)
 	pods := podRange(t)
 	page := commandsOf(t, "from-osm", "Without downtime")
