@@ -118,13 +118,23 @@ func TestOutlineWithoutOutliner(t *testing.T) {
 
 // The agent of a pod has a connection of its own. Its names are in the row of the sidecar.
 func TestMergeAgents(t *testing.T) {
-	const names, clusters = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualDomain", "a.Cluster"
-	client := func(identity, typeURL string) Sidecar {
-		return Sidecar{Client: clientstatus.Client{Identity: identity, Types: []clientstatus.ClientType{{TypeURL: typeURL}}}}
+	const names, clusters = sidecar.HostNameType, "a.Cluster"
+	client := func(identity string, types ...string) Sidecar {
+		s := Sidecar{Client: clientstatus.Client{Identity: identity}}
+		for _, typeURL := range types {
+			s.Types = append(s.Types, clientstatus.ClientType{TypeURL: typeURL})
+		}
+		return s
 	}
-	got := MergeAgents([]Sidecar{client("one", names), client("one", clusters), client("two", clusters), client("three", names)})
-	if len(got) != 2 || len(got[0].Types) != 2 || got[0].Types[1].TypeURL != names || len(got[1].Types) != 1 {
-		t.Errorf("got %+v", got)
+	for _, ofAgent := range [][]string{
+		{names}, {sidecar.AuthorityType}, {names, sidecar.EndpointAddressType, sidecar.AuthorityType},
+	} {
+		got := MergeAgents([]Sidecar{client("one", ofAgent...), client("one", clusters), client("two", clusters),
+			client("three", ofAgent...)})
+		if len(got) != 2 || len(got[0].Types) != 1+len(ofAgent) || got[0].Types[1].TypeURL != ofAgent[0] ||
+			len(got[1].Types) != 1 {
+			t.Errorf("%q: got %+v", ofAgent, got)
+		}
 	}
 	// The sidecar has no such connection: its driver delivers configuration itself.
 	agent := client("four", names)

@@ -14,6 +14,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Sidecar is a connected sidecar.
@@ -79,7 +80,7 @@ func MergeAgents(all []Sidecar) []Sidecar {
 	agents := map[string][]clientstatus.ClientType{}
 	var out []Sidecar
 	for _, s := range all {
-		if len(s.Types) == 1 && hostNames.is(s.Types[0]) && !s.NamesOnly {
+		if isAgent(s) {
 			agents[s.Identity] = s.Types
 		} else {
 			out = append(out, s)
@@ -89,6 +90,15 @@ func MergeAgents(all []Sidecar) []Sidecar {
 		out[i].Types = slices.Concat(s.Types, agents[s.Identity])
 	}
 	return out
+}
+
+// agentTypes are the resource types of the connection of an agent, which has none of its sidecar.
+var agentTypes = []string{sidecar.HostNameType, sidecar.EndpointAddressType, sidecar.AuthorityType}
+
+// isAgent reports whether a client is the agent of a pod, beside its sidecar.
+func isAgent(s Sidecar) bool {
+	ofSidecar := func(t clientstatus.ClientType) bool { return !slices.Contains(agentTypes, t.TypeURL) }
+	return len(s.Types) > 0 && !slices.ContainsFunc(s.Types, ofSidecar) && !s.NamesOnly
 }
 
 // Table writes one line per sidecar with its number of resources per type, then the rejected resources. There is a
