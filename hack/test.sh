@@ -1,29 +1,35 @@
 #!/usr/bin/env bash
-# Runs the tests and prints a summary with durations. Usage: test.sh [unit|long]
+# Runs the tests, shows their progress, and prints a summary with durations. Usage: test.sh [unit|long]
 # The caller sets the compiler flags, as the Makefile does.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/bin:$PATH" ANYMESH_BIN="$PWD/bin"
 what=${1:-all}
 results=() failed=0
-declare -A pids starts outs
+declare -A pids starts
+folder=$(mktemp -d)
+python3 hack/testprogress.py "$folder" & progress=$!
+trap 'kill "$progress" 2>/dev/null; rm -rf "$folder"' EXIT
 # start runs go test in the background; finish waits for it, and prints its summary.
 start() {
   local name=$1; shift
-  starts[$name]=$SECONDS outs[$name]=$(mktemp)
-  "$@" -json >"${outs[$name]}" 2>&1 &
+  starts[$name]=$SECONDS
+  "$@" -json >"$folder/$name.json" 2>&1 &
   pids[$name]=$!
 }
 finish() {
-  local name=$1 out=${outs[$1]} code counts
+  local name=$1 out=$folder/$1.json code counts
   wait "${pids[$name]}"
   code=$?
+  exec 9>"$folder/lock"; flock -w 10 9 # no progress within the summary
+  [ ! -t 1 ] || printf '\r\033[K'
   echo "== $name"
   python3 hack/summary.py "$out" "$code" || code=1
   counts=$(python3 hack/summary.py --counts "$out" "$code")
   [ $code -eq 0 ] || failed=1
   results+=("$(printf '%-28s %-50s %5ds  %s' "$name" "$counts" $((SECONDS - ${starts[$name]})) "$([ $code -eq 0 ] && echo ok || echo FAILED)")")
   rm -f "$out"
+  exec 9>&-
 }
 run() { start "$@"; finish "$1"; }
 # Most of these have one goroutine: without the race detector, they take a fifth of the time. The long run uses it for all
