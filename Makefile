@@ -90,18 +90,25 @@ $(BIN)/envoy-1.36: hack/envoy.sh hack/images/images.lock
 # LOCKED=1 is for releases: a Debian package that is not as pinned is an error, not a warning.
 ARCHS ?= amd64 arm64
 .PHONY: images
-images: $(ARCHS:%=$(BIN)/linux-%/anymesh) packages ## write container images and their SBOMs to bin/images
+images: $(ARCHS:%=$(BIN)/linux-%/anymesh) $(BIN)/hack/images packages ## write container images and their SBOMs to bin/images
 	@$(WRITE_IMAGES) --archs "$(ARCHS)" $(if $(LOCKED),--locked)
-WRITE_IMAGES := go run ./hack/images build --bin $(BIN) --cache $(CACHE)
+WRITE_IMAGES := $(BIN)/hack/images build --bin $(BIN) --cache $(CACHE)
 
 # The sandbox needs the images of this machine only: to compile everything for arm64 takes minutes.
 .PHONY: images-here
-images-here: $(BIN)/linux-amd64/anymesh packages
+images-here: $(BIN)/linux-amd64/anymesh $(BIN)/hack/images packages
 	@$(WRITE_IMAGES) --archs amd64
 
 .PHONY: $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh
 $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh: $(BIN)/linux-%/anymesh:
 	@export GOOS=linux GOARCH=$*; $(call compile,anymesh for linux/$*,$@,$(RELEASE),./cmd/anymesh)
+
+# Programs that only this file runs. The images depend on the program that writes them: it must not depend on the commit.
+.PHONY: $(BIN)/hack/images $(BIN)/hack/colors $(BIN)/hack/clusters
+$(BIN)/hack/images:
+	@$(call compile,the writer of images,$@,-buildvcs=false,./hack/images)
+$(BIN)/hack/colors $(BIN)/hack/clusters: $(BIN)/hack/%:
+	@$(call compile,the demo,$@,-buildvcs=false,./examples/$*/demo)
 
 # The control plane and the images are for Linux. The CLI is for the machines that people sit at, too.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -112,8 +119,8 @@ cli: ## write the CLI of each platform and its man pages to bin/cli
 	@go run ./docs/generate $(BIN)/cli/man
 
 .PHONY: images-lock
-images-lock: packages ## pin the newest versions of the images' Debian packages
-	@go run ./hack/images lock && git diff --stat hack/images/images.lock
+images-lock: $(BIN)/hack/images packages ## pin the newest versions of the images' Debian packages
+	@$(BIN)/hack/images lock && git diff --stat hack/images/images.lock
 
 .PHONY: packages
 packages: ## install what the sandbox needs of the system's packages
@@ -125,12 +132,12 @@ all: build sandbox envoy images-here ## build and fetch what the demo and the te
 ##@ Run
 
 .PHONY: demo
-demo: all ## one cluster, four services, shifting weights; ends by itself (SIDECAR=native for our own proxy)
-	@go run ./examples/colors/demo --bin $(BIN) $(if $(SIDECAR),--sidecar $(SIDECAR))
+demo: all $(BIN)/hack/colors ## one cluster, four services, shifting weights; ends by itself (SIDECAR=native for our own proxy)
+	@$(BIN)/hack/colors --bin $(BIN) $(if $(SIDECAR),--sidecar $(SIDECAR))
 
 .PHONY: demo-clusters
-demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off and comes back; ends by itself
-	@go run ./examples/clusters/demo --bin $(BIN)
+demo-clusters: build sandbox $(BIN)/hack/clusters ## two clusters behind one endpoint; one is cut off and comes back; ends by itself
+	@$(BIN)/hack/clusters --bin $(BIN)
 
 .PHONY: test
 test: all $(BIN)/extended/anymesh $(BIN)/driver/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/proxyless $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager $(BIN)/pebble ## all tests: units, cases, sandbox, end to end

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs a command and shows its progress. Usage: [COUNT="go list ..."] progress.sh TEXT COMMAND...
-# A command that ends within AFTER seconds (3) prints nothing, so that what is up to date is quiet.
+# A command that ends within AFTER seconds (2) prints nothing, so that what is up to date is quiet.
 # Where the output is no terminal, it prints a line every EVERY seconds (30).
 # With COUNT, the command is "go build -v", which prints each package that it compiles, and COUNT lists all packages.
 # Packages in the build cache are not compiled, so the share is a lower bound.
 set -uo pipefail
-text=$1 after=${AFTER:-3} every=${EVERY:-30}; shift
+text=$1 after=${AFTER:-2} every=${EVERY:-30}; shift
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
 log=$folder/log counted=$folder/count
 "$@" >"$log" 2>&1 & child=$!

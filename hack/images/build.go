@@ -73,7 +73,7 @@ func (b builder) build() error {
 
 // key depends on all inputs of the archives: this program, the lock, and the programs in the images.
 func (b builder) key() (string, error) {
-	self, err := os.Executable() // go run builds equal binaries from equal sources
+	self, err := os.Executable() // equal sources are equal programs
 	if err != nil {
 		return "", err
 	}
