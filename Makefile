@@ -131,8 +131,18 @@ all: build sandbox envoy images-here ## build and fetch what the demo and the te
 
 ##@ Run
 
+# It takes minutes to compile Kubernetes: meanwhile, one can read what the demo is about.
+DEMO_URL := http://color.colors.svc.cluster.local:8080/
+.PHONY: demo-mesh
+demo-mesh: $(BIN)/anymesh
+	@echo "The mesh of the demo (anymesh graph -f examples/colors):"
+	@anymesh graph -f examples/colors
+	@echo; echo "A request of its front (anymesh explain -f examples/colors --from colors/front $(DEMO_URL)):"
+	@anymesh explain -f examples/colors --from colors/front $(DEMO_URL)
+	@echo
+
 .PHONY: demo
-demo: all $(BIN)/hack/colors ## one cluster, four services, shifting weights; ends by itself (SIDECAR=native for our own proxy)
+demo: demo-mesh all $(BIN)/hack/colors ## one cluster, four services, shifting weights; ends by itself (SIDECAR=native for our own proxy)
 	@$(BIN)/hack/colors --bin $(BIN) $(if $(SIDECAR),--sidecar $(SIDECAR))
 
 .PHONY: demo-clusters

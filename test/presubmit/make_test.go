@@ -2,6 +2,7 @@ package presubmit
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,3 +28,15 @@ func TestBuildsShowTheirProgress(t *testing.T) {
 	}
 }
 
+// While Kubernetes is compiled, one can read what the mesh of the demo is, and why a request is routed as it is.
+func TestDemoShowsItsMeshFirst(t *testing.T) {
+	lines := planned(t, "demo")
+	last := -1
+	for _, want := range []string{"go build -C . -v", "\tanymesh graph -f", "\tanymesh explain -f", "building the sandbox"} {
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains("\t"+line, want) })
+		if at <= last {
+			t.Errorf("%q is command %d, want it after %d:\n%s", want, at, last, strings.Join(lines, "\n"))
+		}
+		last = at
+	}
+}
