@@ -106,10 +106,14 @@ func (s *Server) logRejections(stream secretv3.SecretDiscoveryService_StreamSecr
 		if err != nil {
 			return
 		}
-		if request.ErrorDetail != nil {
-			s.log.Warn("certificate is rejected; the last one stays in use", "secret", id.namespace+"/"+id.name,
-				"error", request.ErrorDetail.Message)
+		if request.ErrorDetail == nil {
+			continue
 		}
+		text := "certificate is rejected; the last one stays in use"
+		if request.VersionInfo == "" { // a rejection has the version that Envoy accepted last
+			text = "certificate is rejected; connections to its hosts fail until one is accepted"
+		}
+		s.log.Warn(text, "secret", id.namespace+"/"+id.name, "error", request.ErrorDetail.Message)
 	}
 }
 

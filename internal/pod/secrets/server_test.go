@@ -166,6 +166,11 @@ func certificate(t *testing.T) map[string][]byte {
 // serve starts a server for a client of the API server.
 func serve(t *testing.T, a *api) secretv3.SecretDiscoveryServiceClient {
 	t.Helper()
+	return serveWithLog(t, a, slog.New(slog.DiscardHandler))
+}
+
+func serveWithLog(t *testing.T, a *api, log *slog.Logger) secretv3.SecretDiscoveryServiceClient {
+	t.Helper()
 	server := httptest.NewServer(a)
 	client, err := kubernetes.NewForConfig(&rest.Config{
 		Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
@@ -176,7 +181,7 @@ func serve(t *testing.T, a *api) secretv3.SecretDiscoveryServiceClient {
 	socket := filepath.Join(t.TempDir(), "s")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- secrets.New(client, slog.New(slog.DiscardHandler)).Serve(ctx, socket) }()
+	go func() { ended <- secrets.New(client, log).Serve(ctx, socket) }()
 	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
 	if err != nil {
