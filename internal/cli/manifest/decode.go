@@ -171,9 +171,13 @@ func (d *decoder) object(document *Document) {
 	d.set.Sources[document.Ref] = document
 	if first != nil {
 		if !bytes.Equal(first.Content(), document.Content()) {
+			steps := ""
+			if first.File != document.File {
+				steps = "; check files that are successive steps one by one"
+			}
 			d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeDuplicate,
-				"%s line %d also defines %s, with other content; this definition is used, because it is applied last",
-				first.File, first.Line, document.Ref))
+				"%s line %d also defines %s, with other content; this definition is used, because it is applied last%s",
+				first.File, first.Line, document.Ref, steps))
 		}
 		d.set.Objects = slices.DeleteFunc(d.set.Objects, func(o client.Object) bool {
 			return reflect.TypeOf(o) == reflect.TypeOf(object) &&
