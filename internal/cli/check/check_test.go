@@ -258,6 +258,9 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 		if _, err := missing(s, nil, earlier); err == nil || strings.Contains(err.Error(), "another authority") {
 			t.Errorf("%s: pod of the same authority: %v", name, err)
 		}
+		if detail, err := injected(t.Context(), withSidecars(s, sidecar("uid of bare", "demo/bare"))); err != nil || detail != "2 pods" {
+			t.Errorf("%s: injected: %q, %v", name, detail, err)
+		}
 	}
 }
 
