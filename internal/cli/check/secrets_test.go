@@ -30,8 +30,12 @@ func TestGatewaySecrets(t *testing.T) {
 	listener := model.Listener{Port: 8443, Protocol: model.HTTP2, TLS: &model.ServerTLS{
 		Mode: model.TLSStrict, Hosts: []model.HostCertificate{host("good"), host("missing"), host("empty"), host("mismatch")},
 	}}
+	ofAll := model.Listener{
+		Port: 443, Protocol: model.HTTP, Origin: model.NewOrigin(model.ObjectRef{Kind: "VirtualGateway", Namespace: "a", Name: "edge"}),
+		TLS: &model.ServerTLS{Mode: model.TLSStrict, Certificate: new(host("gone").Certificate)},
+	}
 	s := &engine.State{Index: model.NewIndex(&model.Model{Workloads: []model.Workload{{
-		Key: model.Key{Mesh: "m", Name: "gateway"}, Role: model.RoleGateway, Listeners: []model.Listener{listener},
+		Key: model.Key{Mesh: "m", Name: "gateway"}, Role: model.RoleGateway, Listeners: []model.Listener{listener, ofAll},
 	}}})}
 	one, other := keyPair(t), keyPair(t)
 	secret := func(name string, data map[string][]byte) *corev1.Secret {
@@ -44,13 +48,14 @@ func TestGatewaySecrets(t *testing.T) {
 	const want = "Secret a/missing, which Ingress a/missing names for missing.example, does not exist; " +
 		"Secret a/empty, which Ingress a/empty names for empty.example, has no tls.crt; " +
 		"Secret a/mismatch, which Ingress a/mismatch names for mismatch.example, has no valid certificate: " +
-		"tls: private key does not match public key"
+		"tls: private key does not match public key; " +
+		"Secret a/gone, which VirtualGateway a/edge names for all hosts, does not exist"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	listener.TLS.Hosts = listener.TLS.Hosts[:1]
-	if remark, err := gatewaySecrets(t.Context(), c); err != nil || remark != "1 certificate" {
-		t.Errorf("only a valid one: %q, %v", remark, err)
+	listener.TLS.Hosts, ofAll.TLS.Certificate.Secret.Name = listener.TLS.Hosts[:1], "a/good"
+	if remark, err := gatewaySecrets(t.Context(), c); err != nil || remark != "2 certificates" {
+		t.Errorf("only valid ones: %q, %v", remark, err)
 	}
 }
 
