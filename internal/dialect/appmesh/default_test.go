@@ -147,13 +147,19 @@ func TestDefaultCreateDenies(t *testing.T) {
 
 // An object that kubectl printed is created again, as it names the Mesh and the VirtualGateway that it gets.
 func TestDefaultCreateAcceptsEqualReferences(t *testing.T) {
-	first := &api.GatewayRoute{ObjectMeta: *newMeta.DeepCopy()}
-	if err := appmesh.DefaultCreate(first, validationContext()); err != nil {
-		t.Fatal(err)
-	}
-	again := first.DeepCopy()
-	if err := appmesh.DefaultCreate(again, validationContext()); err != nil || cmp.Diff(first, again) != "" {
-		t.Errorf("created again: %v, %+v, want %+v", err, again.Spec, first.Spec)
+	for _, object := range []client.Object{
+		&api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}, &api.VirtualGateway{}, &api.GatewayRoute{}, &api.BackendGroup{},
+	} {
+		object.SetNamespace(newMeta.Namespace)
+		object.SetName(newMeta.Name)
+		object.SetLabels(newMeta.Labels)
+		if err := appmesh.DefaultCreate(object, validationContext()); err != nil {
+			t.Fatal(err)
+		}
+		again := object.DeepCopyObject().(client.Object)
+		if err := appmesh.DefaultCreate(again, validationContext()); err != nil || cmp.Diff(object, again) != "" {
+			t.Errorf("%T created again: %v, %s", object, err, cmp.Diff(object, again))
+		}
 	}
 }
 
