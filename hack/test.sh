@@ -14,7 +14,7 @@ trap 'kill "$progress" 2>/dev/null; rm -rf "$folder"' EXIT
 start() {
   local name=$1; shift
   starts[$name]=$SECONDS
-  "$@" -json >"$folder/$name.json" 2>&1 &
+  { "$@" -json >"$folder/$name.json" 2>&1; local code=$?; : 2>/dev/null >"$folder/$name.ended"; exit $code; } &
   pids[$name]=$!
 }
 finish() {
@@ -28,7 +28,7 @@ finish() {
   counts=$(python3 hack/summary.py --counts "$out" "$code")
   [ $code -eq 0 ] || failed=1
   results+=("$(printf '%-28s %-50s %5ds  %s' "$name" "$counts" $((SECONDS - ${starts[$name]})) "$([ $code -eq 0 ] && echo ok || echo FAILED)")")
-  rm -f "$out"
+  rm -f "$out" "$folder/$name.ended"
   exec 9>&-
 }
 run() { start "$@"; finish "$1"; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows the progress of test runs: names each test that fails at once, and prints what runs, with counts. In a terminal
 it rewrites one line, elsewhere it prints a line every EVERY seconds (30). Usage: testprogress.py FOLDER
-FOLDER has a file LANE.json for each run of `go test -json`. It ends with the folder, or with the process that began it.
+FOLDER has a file LANE.json for each run of `go test -json`, and LANE.ended once it has ended. This program ends with the folder, or with the process that began it.
 It prints nothing while another process holds a lock of FOLDER/lock."""
 import fcntl
 import json
@@ -52,7 +52,7 @@ class Lane:
 
     def slowest(self):
         """The test that runs for the longest time, and since when."""
-        return min(((since, name(key)) for key, since in self.running.items() if "/" not in key[1]), default=None)
+        return min(((since, key[1]) for key, since in self.running.items() if "/" not in key[1]), default=None)
 
 
 def name(key):
@@ -71,9 +71,11 @@ def counts(lanes):
 
 def status(lanes):
     took = "{}:{:02d}  ".format(*divmod(int(time.monotonic() - begin), 60))
+    ended = [lane for lane in lanes if os.path.exists(os.path.join(folder, lane + ".ended"))]
     if terminal:  # one line has no room for the counts of each
-        return (took + " + ".join(lanes) + ": " + counts(lanes.values()))[: shutil.get_terminal_size().columns - 1]
-    return took + "; ".join(f"{lane}: {counts([lanes[lane]])}" for lane in lanes)
+        running = " + ".join(lane for lane in lanes if lane not in ended) or "ending"
+        return (took + running + ": " + counts(lanes.values()))[: shutil.get_terminal_size().columns - 1]
+    return took + "; ".join(f"{lane}: {counts([lanes[lane]])}{', ended' * (lane in ended)}" for lane in lanes)
 
 
 def show(text):
