@@ -19,8 +19,8 @@ for i in $(seq 200); do [ ! -e "$SHOWN" ] || break; sleep 0.1; done
 event fail; exit 1
 `
 
-// A run of tests names a test that fails at once, and says what runs, before any part of it ends. A terminal has one line
-// that is rewritten.
+// A run of tests names a test that fails at once, and says what runs, before any part of it ends. A terminal has one
+// line that is rewritten.
 func TestProgressOfTests(t *testing.T) {
 	for _, file := range []string{"hack/test.sh", "hack/testprogress.py"} {
 		read(t, file) // go test caches the result until these files change

@@ -148,7 +148,8 @@ func TestDefaultCreateDenies(t *testing.T) {
 // An object that kubectl printed is created again, as it names the Mesh and the VirtualGateway that it gets.
 func TestDefaultCreateAcceptsEqualReferences(t *testing.T) {
 	for _, object := range []client.Object{
-		&api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}, &api.VirtualGateway{}, &api.GatewayRoute{}, &api.BackendGroup{},
+		&api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}, &api.VirtualGateway{}, &api.GatewayRoute{},
+		&api.BackendGroup{},
 	} {
 		object.SetNamespace(newMeta.Namespace)
 		object.SetName(newMeta.Name)
