@@ -21,6 +21,17 @@ func TestAggregatorEndsDuringTheStart(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer server.Close()
+	var output bytes.Buffer
+	code := Run(ctx, []string{"aggregator", "--kubeconfig", kubeconfigOf(t, server), "--address", "127.0.0.1:0", "--metrics-address", "",
+		"--log-level", "error"}, nil, &output, &output)
+	if code != 0 || output.String() != "" {
+		t.Errorf("got exit code %d and output %q, want 0 and none", code, output.String())
+	}
+}
+
+// kubeconfigOf writes a kubeconfig file for an API server.
+func kubeconfigOf(t *testing.T, server *httptest.Server) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config := api.NewConfig()
 	config.Clusters["c"] = &api.Cluster{Server: server.URL}
@@ -29,10 +40,5 @@ func TestAggregatorEndsDuringTheStart(t *testing.T) {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
-	var output bytes.Buffer
-	code := Run(ctx, []string{"aggregator", "--kubeconfig", file, "--address", "127.0.0.1:0", "--metrics-address", "",
-		"--log-level", "error"}, nil, &output, &output)
-	if code != 0 || output.String() != "" {
-		t.Errorf("got exit code %d and output %q, want 0 and none", code, output.String())
-	}
+	return file
 }
