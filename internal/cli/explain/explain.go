@@ -100,6 +100,9 @@ func (e *Explainer) From(w lookup.Workload, r Request) Result {
 // Into explains a request that a workload receives, as the function of this name.
 func (e *Explainer) Into(w lookup.Workload, r Request) Result {
 	find, s := e.find, e.find.state
+	if a, is := find.intoUncaptured(w, r); is {
+		return a
+	}
 	view := s.Views[w.Key]
 	if w.Role == model.RoleGateway {
 		r = r.entering(view.View)

@@ -68,6 +68,10 @@ func (r *Receiver) receiveFromOutside(s *engine.State, from Request) {
 	if there == nil || r.bare {
 		return
 	}
+	if r.around.Text != "" {
+		r.goAround(from.Request)
+		return
+	}
 	request := from.Request
 	if l := listener(there.View, r.Port); from.ServerName != "" && l != nil && l.Protocol.Requests() {
 		request.Protocol, request.TLS = l.Protocol, &model.Handshake{}

@@ -30,7 +30,8 @@ type Receiver struct {
 	Port uint16 `json:"port,omitempty"`
 	// TLS is how the sidecar of the sender connects; nil without TLS.
 	TLS *TLS `json:"tls,omitempty"`
-	// InboundDecision is the decision of the sidecar of the receiver; nil if it has none.
+	// InboundDecision is the decision of the sidecar of the receiver, or says why it does not get the connection; nil if
+	// the receiver has no sidecar.
 	InboundDecision *model.Decision `json:"inboundDecision,omitempty"`
 	// Limits end the request.
 	Limits Limits `json:"limits,omitzero"`
@@ -40,8 +41,9 @@ type Receiver struct {
 	Pods []types.NamespacedName `json:"-"`
 
 	ready, all weight
-	bare       bool // the instances have no sidecar
-	undeclared bool // no workload describes the destination
+	bare       bool       // the instances have no sidecar
+	around     model.Step // why connections go around the sidecar; without text if they do not
+	undeclared bool       // no workload describes the destination
 }
 
 // weight is the sum of the weights of endpoints.
@@ -115,8 +117,8 @@ func (f *finder) instances(d model.Destination) []Receiver {
 	for _, e := range f.state.Index.DiscoveredEndpoints(d) {
 		name := types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name}
 		pod := f.pods[name]
-		all = add(all, Receiver{Workload: e.Workload, Port: d.PortAt(e), bare: f.bare(pod)}, name, e.Ready,
-			weight(d.WeightAt(e)))
+		r := Receiver{Workload: e.Workload, Port: d.PortAt(e), bare: f.bare(pod), around: f.around(pod, d.PortAt(e))}
+		all = add(all, r, name, e.Ready, weight(d.WeightAt(e)))
 	}
 	return all
 }
@@ -162,7 +164,9 @@ func (f *finder) named(d model.Destination, from string) ([]Receiver, bool) {
 		if !served {
 			continue
 		}
-		r := Receiver{Workload: f.members[podName], Service: name.String(), Port: port, bare: f.bare(pod)}
+		r := Receiver{
+			Workload: f.members[podName], Service: name.String(), Port: port, bare: f.bare(pod), around: f.around(pod, port),
+		}
 		all = add(all, r, podName, store.Ready(pod), 1)
 	}
 	slices.SortFunc(all, func(a, b Receiver) int {
@@ -212,7 +216,8 @@ func containerPort(pod *corev1.Pod, name string) (uint16, bool) {
 // add counts an endpoint.
 func add(all []Receiver, r Receiver, pod types.NamespacedName, ready bool, w weight) []Receiver {
 	i := slices.IndexFunc(all, func(o Receiver) bool {
-		return o.Workload == r.Workload && o.Port == r.Port && o.bare == r.bare
+		return o.Workload == r.Workload && o.Port == r.Port && o.bare == r.bare &&
+			(o.around.Text == "") == (r.around.Text == "")
 	})
 	if i < 0 {
 		i, all = len(all), append(all, r)

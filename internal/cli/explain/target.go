@@ -65,7 +65,7 @@ func (r *Receiver) receive(s *engine.State, a *Result, d model.Destination) {
 	request.Port, request.State = r.Port, model.State{}
 	r.undeclared = d.Workload == ""
 	there := s.Views[r.Workload]
-	if r.bare {
+	if r.bare || r.around.Text != "" {
 		there = nil
 	}
 	var serves *model.ServerTLS
@@ -79,6 +79,7 @@ func (r *Receiver) receive(s *engine.State, a *Result, d model.Destination) {
 		inbound := there.DecideInbound(request)
 		r.InboundDecision = &inbound
 	}
+	r.goAround(request)
 	r.Failure = r.failure(a.Request)
 	r.Limits = limitsOf(a.Decision, r.InboundDecision, d.Protocol)
 }
