@@ -105,7 +105,10 @@ func (e *Explainer) Into(w lookup.Workload, r Request) Result {
 	}
 	view := s.Views[w.Key]
 	if w.Role == model.RoleGateway {
-		r = r.entering(view.View)
+		var closed model.Step
+		if r, closed = find.entering(w, view.View, r); closed.Text != "" {
+			return find.refused(w, r, closed)
+		}
 	}
 	if in := listener(view.View, r.Port); r.encrypted != nil && in != nil && in.Protocol.Requests() {
 		r.Request = *r.encrypted

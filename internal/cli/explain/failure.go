@@ -23,6 +23,8 @@ const (
 	ConnectionReset ClientError = "connection reset"
 	// TLSError means that the handshake fails, because the response to it is not TLS.
 	TLSError ClientError = "TLS error"
+	// NoConnection means that the client cannot connect.
+	NoConnection ClientError = "failed connection"
 	// UnknownHost means that the host name does not resolve.
 	UnknownHost ClientError = "unknown host"
 )

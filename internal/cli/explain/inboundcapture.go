@@ -36,8 +36,8 @@ func (f *finder) around(pod *corev1.Pod, port uint16) model.Step {
 	return step
 }
 
-// intoUncaptured explains a request that the sidecar of the receiver does not get: the pod has none, or does not capture
-// the port. It reports false for other requests.
+// intoUncaptured explains a request that the sidecar of the receiver does not get: the pod has none, or it does not
+// capture the port. It reports false for other requests.
 func (f *finder) intoUncaptured(w lookup.Workload, r Request) (Result, bool) {
 	pod := f.podOf(w)
 	if pod == nil || r.Socket != "" {

@@ -75,31 +75,6 @@ func (a Result) rank() int {
 	return 1
 }
 
-// entering returns the request on the port of the gateway behind the default port of the URL: the first listener that
-// serves TLS for https, and that accepts connections without TLS for http.
-func (r Request) entering(view *model.View) Request {
-	if listener(view, r.Port) != nil {
-		return r
-	}
-	https := r.encrypted != nil
-	if r.Port != 80 && r.Port != 443 {
-		return r
-	}
-	for _, in := range view.Inbound {
-		l := in.Listener
-		plain := l.TLS == nil || l.TLS.Mode == model.TLSPermissive
-		if !l.Protocol.Requests() || https && l.TLS == nil || !https && !plain {
-			continue
-		}
-		if r.Port = l.Port; https {
-			inside := *r.encrypted
-			inside.Port, r.encrypted = l.Port, &inside
-		}
-		break
-	}
-	return r
-}
-
 // addOwner adds the owner of the object that decides.
 func (a *Result) addOwner(s *engine.State) {
 	if len(a.Decision.Steps) == 0 {

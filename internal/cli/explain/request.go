@@ -21,6 +21,8 @@ type Request struct {
 	Name string
 	// encrypted is the request of an https URL inside TLS, for listeners that end TLS.
 	encrypted *model.Request
+	// defaultPort is true if the URL has no port.
+	defaultPort bool
 }
 
 // SetClient sets the address of the client.
@@ -59,6 +61,8 @@ func ParseRequest(method, address string, headers []string, inbound bool) (Reque
 			return r, fmt.Errorf("%q: the port must be between 1 and 65535", address)
 		}
 		r.Port = uint16(n)
+	} else {
+		r.defaultPort = true
 	}
 	if r.Port == 0 {
 		return r, fmt.Errorf("%q: a %s URL needs a port", address, u.Scheme)

@@ -128,6 +128,9 @@ func (a Result) steps(b *strings.Builder, s terminal.Style, indent string) error
 
 // outcome describes the outcome, with the program that responds.
 func (a Result) outcome(s terminal.Style) string {
+	if a.Failure != nil && a.Failure.Error == NoConnection {
+		return s.Red("the client cannot connect")
+	}
 	text := outcome(s, a.Decision)
 	if a.Inbound && a.Workload.Role == model.RoleGateway {
 		text = strings.Replace(text, "the sidecar ", "the gateway ", 1)
