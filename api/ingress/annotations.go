@@ -20,6 +20,12 @@ const Controller = "anymesh.dev/gateway"
 // NameConflict is the error of the ports in the status of an Ingress whose paths older objects have: it is not served.
 const NameConflict = "anymesh.dev/NameConflict"
 
+// ExternalNameFault says why a Service of type ExternalName cannot be a backend.
+func ExternalNameFault(service string) string {
+	return fmt.Sprintf("Service %s is of type ExternalName, which has no endpoints, and a gateway does not resolve its name",
+		service)
+}
+
 const (
 	// RewritePrefix replaces the path of the Ingress, where it is the prefix of the path of a request. The value begins
 	// with "/". With the path "/a" and the value "/x", "/a/b" becomes "/x/b" and "/a" becomes "/x"; with the value "/"

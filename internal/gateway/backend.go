@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	api "anymesh.dev/anymesh/api/ingress"
 	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/internal/store"
 	"anymesh.dev/anymesh/model"
@@ -135,7 +136,7 @@ func (r *backendRule) find(b Backend) (port corev1.ServicePort, code model.Code,
 	}
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		return port, model.CodeFieldNotImplemented,
-			fmt.Sprintf("Service %s is of type ExternalName, which a gateway does not serve", b.Service)
+			api.ExternalNameFault(b.Service.String())
 	}
 	for _, p := range service.Spec.Ports {
 		if b.Name != "" && p.Name == b.Name || b.Name == "" && p.Port == b.Number {

@@ -23,6 +23,7 @@ var codes = map[string]model.Code{
 	"NoPort":             model.CodeNoService,
 	"NoPodLabels":        model.CodeNoService,
 	"ServiceExists":      model.CodeNoService,
+	"ExternalName":       model.CodeNoService,
 }
 
 // Findings are what the control plane would write to the conditions of Routes, applications and workloads: errors, and

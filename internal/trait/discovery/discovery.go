@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"anymesh.dev/anymesh/api/ingress"
 	standard "anymesh.dev/anymesh/api/oam/standard/v1alpha1"
 	"anymesh.dev/anymesh/internal/trait/provider"
 )
@@ -136,6 +137,10 @@ func (s *search) named(ref standard.BackendServiceRef, field string, result *Res
 		}
 		result.Waiting = reason
 		return b, nil
+	}
+	if externalName(service) {
+		return b, &provider.Reason{Reason: "ExternalName", Message: fmt.Sprintf("%s.serviceName: %s; name a Service of pods",
+			field, ingress.ExternalNameFault(ref.ServiceName))}
 	}
 	ports := servicePorts(service)
 	for _, p := range ports {

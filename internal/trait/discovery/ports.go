@@ -78,9 +78,15 @@ func number(w want, containers []port) int32 {
 	return containers[i].number
 }
 
+// externalName reports whether a Service only names another host.
+func externalName(service *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(service.Object, "spec", "type")
+	return kind == "ExternalName"
+}
+
 // servicePorts reads the ports of a Service. One without an address of its own in the cluster has none.
 func servicePorts(service *unstructured.Unstructured) []port {
-	if kind, _, _ := unstructured.NestedString(service.Object, "spec", "type"); kind == "ExternalName" {
+	if externalName(service) {
 		return nil
 	}
 	list, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
