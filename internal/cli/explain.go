@@ -29,7 +29,8 @@ func explainCommand() *cobra.Command {
 		Short: "Show how a request is routed, step by step, with the field behind each step",
 		Long: "Show how a request is routed, step by step, with the object and field behind each step. --from explains a request that the\n" +
 			"application of a workload sends. --into explains a request that a workload or a gateway receives. Without either, the request\n" +
-			"comes from outside, through the gateway that serves the host.\n\n" +
+			"comes from outside, through the gateway that serves the host. The port of a URL is that of the gateway's Service; without a\n" +
+			"Service, 80 and 443 are the first listener that fits.\n\n" +
 			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. A gateway receives what is sent --from it to\n" +
 			"0.0.0.0 or 127.0.0.1. URL schemes are http, http2, grpc, ws, https, tcp, udp and unix.\n\n" +
 			"--requests explains all requests of a file, one a line: [METHOD] URL [NAME:VALUE ...], for example to check them before and\n" +
