@@ -25,7 +25,7 @@ func removeIdentity(h http.Header) {
 	if protocols := h.Values("Sec-Websocket-Protocol"); len(protocols) > 0 {
 		var kept []string
 		for _, p := range strings.Split(strings.Join(protocols, ","), ",") {
-			if p = strings.TrimSpace(p); !strings.HasPrefix(p, "base64url.bearer.authorization.k8s.io.") {
+			if p = strings.TrimSpace(p); !strings.HasPrefix(p, bearerProtocol) {
 				kept = append(kept, p)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 )
@@ -194,7 +195,17 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 			defer time.AfterFunc(s.readTimeout, current).Stop()
 		}
 	}
-	w.Header().Set("Content-Type", media)
+	if wsstream.IsWebSocketRequest(c.Request) {
+		socket, connected, err := openWebSocket(ctx, w, c.Request, c.format.protobuf)
+		if err != nil {
+			s.config.Log.Debug(err.Error()) // the client has its answer
+			return nil
+		}
+		defer socket.close()
+		w, ctx = socket, connected
+	} else {
+		w.Header().Set("Content-Type", media)
+	}
 	onSlow := func() {
 		if c.ProtoMajor == 2 { // else the connection is counted
 			s.metrics.refuse(reasonSlowClient)
