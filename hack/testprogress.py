@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Shows the progress of test runs: names each test that fails at once, and prints what runs, with counts. In a terminal
 it rewrites one line, elsewhere it prints a line every EVERY seconds (30). Usage: testprogress.py FOLDER
-FOLDER has a file LANE.json for each run of `go test -json`, and LANE.ended once it has ended. This program ends with the folder, or with the process that began it.
+FOLDER has a file LANE.json for each run of `go test -json`, and LANE.ended once it has ended. This program ends with
+the folder, or with the process that began it.
 It prints nothing while another process holds a lock of FOLDER/lock."""
 import fcntl
 import json

@@ -36,15 +36,9 @@ func (w *webhooks) refuse(ctx context.Context, rules dialect.Refusals, req admis
 	if req.Operation == admissionv1.Delete {
 		return admission.Allowed("")
 	}
-	object, err := w.decode(req.Object.Raw, req.Namespace)
+	before, object, err := w.objects(req)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
-	}
-	var before client.Object
-	if req.Operation != admissionv1.Create {
-		if before, err = w.decode(req.OldObject.Raw, req.Namespace); err != nil {
-			return admission.Errored(http.StatusBadRequest, err)
-		}
 	}
 	if err := rules.Refuse(before, object, nil); err != nil {
 		return admission.Denied(err.Error())

@@ -81,15 +81,9 @@ func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.
 	if req.Operation == admissionv1.Delete {
 		return admission.Allowed("")
 	}
-	before, err := w.decode(req.Object.Raw, req.Namespace)
+	stored, before, err := w.objects(req)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
-	}
-	var stored client.Object
-	if req.Operation != admissionv1.Create {
-		if stored, err = w.decode(req.OldObject.Raw, req.Namespace); err != nil {
-			return admission.Errored(http.StatusBadRequest, err)
-		}
 	}
 	object, err := w.setDefaults(ctx, stored, before, req.Namespace)
 	if err != nil {
@@ -100,6 +94,15 @@ func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	return admission.Patched("", patches...)
+}
+
+// objects decodes the object of a request, and the stored one: nil if it is new.
+func (w *webhooks) objects(req admission.Request) (stored, object client.Object, err error) {
+	if object, err = w.decode(req.Object.Raw, req.Namespace); err != nil || req.Operation == admissionv1.Create {
+		return nil, object, err
+	}
+	stored, err = w.decode(req.OldObject.Raw, req.Namespace)
+	return stored, object, err
 }
 
 // setDefaults returns a copy of an object with its defaults. It waits for what it depends on, unless the object is
@@ -132,15 +135,9 @@ func (w *webhooks) validate(_ context.Context, req admission.Request) admission.
 	if req.Operation == admissionv1.Delete {
 		return admission.Allowed("").WithWarnings(w.deletionWarnings(req)...)
 	}
-	object, err := w.decode(req.Object.Raw, req.Namespace)
+	before, object, err := w.objects(req)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
-	}
-	var before client.Object
-	if req.Operation != admissionv1.Create {
-		if before, err = w.decode(req.OldObject.Raw, req.Namespace); err != nil {
-			return admission.Errored(http.StatusBadRequest, err)
-		}
 	}
 	warnings, denial := w.rules.Validate(before, object)
 	if denial != nil {
