@@ -64,8 +64,8 @@ func TestWatchOverAWebSocket(t *testing.T) {
 // A watch ends with a message that says so: the client resumes it.
 func TestEndOfAWatchOverAWebSocket(t *testing.T) {
 	l := newLab(t, 1)
-	conn, _, err := websocket.DefaultDialer.Dial(strings.Replace(l.url, "http", "ws", 1)+podPath+"?watch=1&timeoutSeconds=1",
-		http.Header{"Authorization": {"Bearer jane"}})
+	url := strings.Replace(l.url, "http", "ws", 1) + podPath + "?watch=1&timeoutSeconds=1"
+	conn, _, err := websocket.DefaultDialer.Dial(url, http.Header{"Authorization": {"Bearer jane"}})
 	if err != nil {
 		t.Fatal(err)
 	}
