@@ -43,7 +43,11 @@ func (m *Model) Canonical() *Model {
 }
 
 // Canonical sorts the lists of the item, see Model.Canonical.
-func (m *Mesh) Canonical() { slices.Sort(m.EgressNames) }
+func (m *Mesh) Canonical() {
+	slices.Sort(m.EgressNames)
+	slices.Sort(m.TrustDomainAliases)
+	m.TrustDomainAliases = slices.Compact(m.TrustDomainAliases)
+}
 
 // Canonical sorts the lists of the item, see Model.Canonical.
 func (w *Workload) Canonical() {

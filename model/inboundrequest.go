@@ -28,6 +28,8 @@ func (v *View) Accepting(r Request) int {
 
 // DecideInbound returns the decision for an inbound request of the workload.
 func (v *View) DecideInbound(r Request) Decision {
+	v = v.InAllTrustDomains()
+	r.TLS = v.Mesh.issuedBy(r.TLS)
 	d := Decision{Request: r}
 	i := v.Accepting(r)
 	if i < 0 && r.Socket != "" {

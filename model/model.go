@@ -53,7 +53,10 @@ const (
 type Mesh struct {
 	Name        string `json:"name"`
 	TrustDomain string `json:"trustDomain,omitempty"`
-	Egress      Egress `json:"egress"`
+	// TrustDomainAliases are other trust domains, whose roots are trusted while the root is rotated, sorted. An identity
+	// in one of them is that of the same account in TrustDomain.
+	TrustDomainAliases []string `json:"trustDomainAliases,omitempty"`
+	Egress             Egress   `json:"egress"`
 	// EgressNames are TLS server names ("*.domain" is a suffix) that workloads reach on port 443 even if Egress denies
 	// them. The sidecar resolves the name itself; the original destination address has no effect.
 	EgressNames []string      `json:"egressNames,omitempty"`

@@ -7,7 +7,8 @@ import (
 )
 
 // Protected returns a renderer that serves nothing with less protection than asked for: the driver gets views without
-// what it cannot protect, see model.View.Protect. The control plane uses it for every driver.
+// what it cannot protect, see model.View.Protect, and with the names of peers in all trust domains of the mesh, see
+// model.View.InAllTrustDomains. The control plane uses it for every driver.
 func Protected(name string, r Renderer) Renderer {
 	p := protected{Renderer: r, name: name, supports: r.Supports()}
 	p.clients = !slices.ContainsFunc(model.AllFeatures(), func(f model.Feature) bool {
@@ -33,13 +34,13 @@ func (p protected) Supports() map[model.Feature]bool { return p.supports }
 // Render implements Renderer.
 func (p protected) Render(v *model.View) ([]Resource, []model.Finding) {
 	view, findings := v.Protect(p.name, p.supports)
-	resources, more := p.Renderer.Render(&view)
+	resources, more := p.Renderer.Render(view.InAllTrustDomains())
 	return resources, model.SortFindings(append(findings, more...))
 }
 
 // RenderDestination implements Renderer.
 func (p protected) RenderDestination(reach model.ResolvedDestination) []Resource {
-	return p.Renderer.RenderDestination(reach.Protect(p.supports))
+	return p.Renderer.RenderDestination(reach.Protect(p.supports).InAllTrustDomains())
 }
 
 type protectedOutbound struct {
@@ -51,10 +52,10 @@ type protectedOutbound struct {
 func (p protectedOutbound) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]Resource,
 	[]model.Finding) {
 	if p.clients {
-		return p.outbound.RenderOutbound(mesh, outbound)
+		return p.outbound.RenderOutbound(mesh, outbound.InAllTrustDomains(mesh))
 	}
 	view, findings := outbound.Protect(p.name, p.supports)
-	resources, more := p.outbound.RenderOutbound(mesh, &view)
+	resources, more := p.outbound.RenderOutbound(mesh, view.InAllTrustDomains(mesh))
 	return resources, model.SortFindings(append(findings, more...))
 }
 

@@ -1,6 +1,7 @@
 package sidecar_test
 
 import (
+	"slices"
 	"testing"
 
 	"anymesh.dev/anymesh/model"
@@ -72,6 +73,51 @@ func TestProtectedDriverGetsNothingUnprotected(t *testing.T) {
 	}
 	if sidecar.Configuration(driver, view, resolve); listeners == 0 || destinations == 0 {
 		t.Error("the driver itself gets no listener or no destination")
+	}
+}
+
+// namesRenderer records the names of peers that a driver with all features gets.
+type namesRenderer struct {
+	partRenderer
+	listeners, destinations *[]string
+}
+
+func (namesRenderer) Supports() map[model.Feature]bool {
+	out := map[model.Feature]bool{}
+	for _, f := range model.AllFeatures() {
+		out[f] = true
+	}
+	return out
+}
+
+func (r namesRenderer) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	*r.listeners = v.Inbound[0].Listener.TLS.Validation.Names
+	return nil, nil
+}
+
+func (r namesRenderer) RenderDestination(to model.ResolvedDestination) []sidecar.Resource {
+	*r.destinations = to.Destination.TLS.Validation.Names
+	return nil
+}
+
+// While the root is replaced by one of another trust domain, drivers get the names of peers in both.
+func TestNamesInAllTrustDomainsForEachDriver(t *testing.T) {
+	validation := &model.Validation{Names: []string{"spiffe://one/ns/n/sa/a"}}
+	tls := &model.ServerTLS{Mode: model.TLSStrict, Validation: validation}
+	to := model.Destination{Key: model.Key{Name: "d"}, TLS: &model.ClientTLS{Validation: validation}}
+	view := &model.View{
+		Mesh:         model.Mesh{TrustDomain: "one", TrustDomainAliases: []string{"two"}},
+		Inbound:      []model.Inbound{{Listener: model.Listener{Port: 80, TLS: tls}}},
+		OutboundView: model.OutboundView{Destinations: []model.Destination{to}},
+	}
+	var listeners, destinations []string
+	r := sidecar.Protected("tiny", namesRenderer{partRenderer{t}, &listeners, &destinations})
+	sidecar.Configuration(r, view, func(model.Key) (model.ResolvedDestination, bool) {
+		return model.ResolvedDestination{Mesh: view.Mesh, Destination: to}, true
+	})
+	want := []string{"spiffe://one/ns/n/sa/a", "spiffe://two/ns/n/sa/a"}
+	if !slices.Equal(listeners, want) || !slices.Equal(destinations, want) {
+		t.Errorf("listeners get %v, destinations %v, want %v", listeners, destinations, want)
 	}
 }
 

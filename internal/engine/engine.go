@@ -26,6 +26,7 @@ type Engine struct {
 
 	mu            sync.Mutex
 	pending       map[id]event
+	trustDomains  []string  // those that the next sync takes; nil for no change
 	oldestPending time.Time // when the oldest pending event arrived; zero if there is none
 	started       bool      // the first sync is complete
 	nextChange    chan struct{}
@@ -78,6 +79,18 @@ func (e *Engine) enqueue(ev event) {
 	if e.oldestPending.IsZero() {
 		e.oldestPending = time.Now()
 	}
+	e.wakeUp()
+}
+
+// SetTrustDomains sets the trust domains of the roots that workloads trust, besides those that objects name.
+func (e *Engine) SetTrustDomains(domains []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.trustDomains = domains
+	e.wakeUp()
+}
+
+func (e *Engine) wakeUp() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -101,8 +114,8 @@ func (e *Engine) Run(ctx context.Context) error {
 // Tests and commands call it directly instead of Run.
 func (e *Engine) Sync() {
 	e.mu.Lock()
-	events, since := e.pending, e.oldestPending
-	e.pending, e.oldestPending = map[id]event{}, time.Time{}
+	events, since, domains := e.pending, e.oldestPending, e.trustDomains
+	e.pending, e.oldestPending, e.trustDomains = map[id]event{}, time.Time{}, nil
 	select {
 	case <-e.wake: // the pending events are already taken
 	default:
@@ -110,7 +123,7 @@ func (e *Engine) Sync() {
 	e.mu.Unlock()
 
 	begun := time.Now()
-	c := e.apply(events)
+	c := e.apply(events, domains)
 	c.Started, c.Synced, c.Events = begun, time.Now(), len(events)
 	e.mu.Lock()
 	if e.started {
@@ -130,9 +143,12 @@ func (e *Engine) Sync() {
 	close(next)
 }
 
-func (e *Engine) apply(events map[id]event) Change {
+func (e *Engine) apply(events map[id]event, trustDomains []string) Change {
 	e.stateMu.Lock()
 	defer e.stateMu.Unlock()
+	if trustDomains != nil {
+		e.state.mesh.TrustDomains.Set(struct{}{}, trustDomains)
+	}
 	for _, ev := range events {
 		if ev.deleted {
 			e.state.objects.Delete(ev.object)

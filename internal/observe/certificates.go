@@ -43,6 +43,9 @@ func mountCertificates(m *model.Model, lines []Line) (*certificates, error) {
 	if err := unix.Mount("conformance", "/mnt", "tmpfs", 0, "mode=0755"); err != nil {
 		return nil, &os.PathError{Op: "mount", Path: "/mnt", Err: err}
 	}
+	if err := c.alias(m.Meshes); err != nil {
+		return nil, err
+	}
 	for _, w := range m.Workloads {
 		for _, u := range usesOf(w) {
 			if err := c.write(u.certificate, u.validation); err != nil {
@@ -113,6 +116,21 @@ func (c *certificates) write(own *model.Certificate, v *model.Validation) error 
 		return err
 	}
 	return writePair(own.ChainFile, own.KeyFile, issued)
+}
+
+// alias makes the authority of a mesh that of its other trust domains, too.
+func (c *certificates) alias(meshes []model.Mesh) error {
+	const scheme = "spiffe://"
+	for _, mesh := range meshes {
+		for _, alias := range mesh.TrustDomainAliases {
+			own, err := c.authority(scheme + mesh.TrustDomain)
+			if err != nil {
+				return err
+			}
+			c.authorities[scheme+alias], c.keys[scheme+alias] = own, c.keys[scheme+mesh.TrustDomain]
+		}
+	}
+	return nil
 }
 
 // authority returns the authority with a name: a folder or the ID of a trust domain.

@@ -34,7 +34,7 @@ func (c *Case) translate(driver string, renderer sidecar.Renderer, missing model
 		if missing != "" {
 			rendered, resolve = renderedWithout(missing, rendered, resolve)
 		}
-		resources, findings := sidecar.Configuration(renderer, rendered, resolve)
+		resources, findings := sidecar.Configuration(renderer, rendered.InAllTrustDomains(), resolve)
 		m.Rendered[key] = resources
 		m.Findings = append(m.Findings, findings...)
 		m.Findings = append(m.Findings, model.Unsupported(driver, view.Needs(), renderer.Supports())...)

@@ -40,7 +40,7 @@ func (s Sidecar) View(ctx context.Context, state *engine.State, workload model.K
 		return Result{}, err
 	}
 	m := Translation{State: state, Rendered: map[model.Key][]sidecar.Resource{}}
-	m.Rendered[workload], _ = sidecar.Configuration(renderer, view.View, state.Index.ResolvedDestination)
+	m.Rendered[workload], _ = sidecar.Configuration(renderer, view.InAllTrustDomains(), state.Index.ResolvedDestination)
 	lines := s.deciding(view.View, weighted(view.View, derivedLines(view.View, view.Workload.Name, nil)))
 	p, d, err := enter(ctx, s, dir, m, view.View, lines)
 	if err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 
 	"anymesh.dev/anymesh/internal/incremental"
@@ -24,6 +25,9 @@ type Model struct {
 	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
 	// Members holds the name of the mesh of each object that is served in one.
 	Members *incremental.Relation[model.ObjectRef, string]
+
+	// TrustDomains holds trust domains whose roots are trusted, also while that of the meshes is not among them.
+	TrustDomains *incremental.Relation[struct{}, []string]
 
 	states map[string]stateRelation // by dialect
 }
@@ -47,6 +51,8 @@ func NewModel(g *incremental.Graph) *Model {
 			func(a, b model.Finding) bool { return a == b }),
 		Members: incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare,
 			func(a, b string) bool { return a == b }),
+		TrustDomains: incremental.NewRelation[struct{}](g, "trust domains", slices.Compare[[]string],
+			slices.Equal[[]string]),
 		states: map[string]stateRelation{},
 	}
 }

@@ -19,9 +19,17 @@ func (o Output[K, V]) Emit(item V) *V {
 	return o.to.Emit(key, item)
 }
 
-// EmitsMeshes declares that a rule emits meshes.
+// EmitsMeshes declares that a rule emits meshes. They get the other trust domains as aliases.
 func (m *Model) EmitsMeshes(r *incremental.Rule) Output[string, model.Mesh] {
+	trusted := incremental.Reads(r, m.TrustDomains)
 	return Output[string, model.Mesh]{incremental.Emits(r, m.Meshes), func(mesh *model.Mesh) string {
+		for _, domains := range trusted.Read(struct{}{}) {
+			for _, domain := range domains {
+				if domain != mesh.TrustDomain {
+					mesh.TrustDomainAliases = append(mesh.TrustDomainAliases, domain)
+				}
+			}
+		}
 		mesh.Canonical()
 		return mesh.Name
 	}}
