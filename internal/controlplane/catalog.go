@@ -20,7 +20,7 @@ func (c catalog) View(workload model.Key) (*model.View, bool) {
 		return nil, false
 	}
 	protected, _ := view.Protect(c.class.Name, c.supports)
-	return &protected, true
+	return protected.InAllTrustDomains(), true
 }
 
 // ResolvedDestination implements sidecar.Catalog. The client policy for a destination is a part of the workload's view.
@@ -42,7 +42,7 @@ func (c catalog) ResolvedDestination(workload, destination model.Key) (none mode
 		return none, false
 	}
 	resolved.Destination.TLS = reached.TLS
-	return resolved.Protect(c.supports), true
+	return resolved.Protect(c.supports).InAllTrustDomains(), true
 }
 
 // WithoutAgent implements sidecar.Catalog.

@@ -55,13 +55,15 @@ func (cp *controlPlane) roots() []dialect.Root {
 
 // rootPlan returns the plan of objects for the roots.
 func (cp *controlPlane) rootPlan() identity.Plan {
-	plan := identity.Plan{Unknown: !cp.engine.Ready()}
+	plan := identity.Plan{Unknown: !cp.engine.Ready(), TrustDomains: map[string]string{}}
 	for _, root := range cp.roots() {
-		if name := root.Origin.Object().String(); root.Active && plan.Active == "" {
+		name := root.Origin.Object().String()
+		if root.Active && plan.Active == "" {
 			plan.Active = name
 		} else {
 			plan.Passive = append(plan.Passive, name)
 		}
+		plan.TrustDomains[name] = root.TrustDomain
 	}
 	return plan
 }
@@ -92,9 +94,11 @@ func (cp *controlPlane) withAgents() (out []*driver) {
 	return out
 }
 
-// publishAuthority tells all agents the current authority. They renew certificates of another signer.
+// publishAuthority tells all agents the current authority, and sidecars its trust domains. Agents renew certificates of
+// another signer.
 func (cp *controlPlane) publishAuthority() {
 	ca := cp.ca.Current()
+	cp.engine.SetTrustDomains(cp.caStore.TrustDomains())
 	for _, d := range cp.withAgents() {
 		if err := d.deliverer.SetAuthority(ca.IssuerPEM(), ca.Bundle().PEM()); err != nil {
 			cp.Log.Error("agents get no roots before they renew their certificates", "error", err)

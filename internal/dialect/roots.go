@@ -20,4 +20,6 @@ type Root struct {
 	Origin model.Origin
 	// Active is true for the root that signs.
 	Active bool
+	// TrustDomain is that of the identities that it signs; empty for that of the mesh.
+	TrustDomain string
 }

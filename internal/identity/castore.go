@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,6 +165,24 @@ func (k *CAStore) dueSteps() (before Phase, after state, steps []string, err err
 	defer k.mu.Unlock()
 	after, steps, err = p.advance(k.state, k.now())
 	return k.state.phase(), after, steps, err
+}
+
+// TrustDomains returns the trust domains of the roots in the bundle, sorted. Names in certificates that differ in these
+// only are the same identity. Of a CA that Anymesh does not manage, roots do not name any.
+func (k *CAStore) TrustDomains() []string {
+	k.mu.Lock()
+	s := k.state
+	k.mu.Unlock()
+	out := []string{k.Current().TrustDomain()}
+	if s.managed {
+		for _, root := range s.bundle.roots {
+			if domain := trustDomainOf(root); domain != "" {
+				out = append(out, domain)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Bundle returns the current trust bundle.

@@ -108,7 +108,10 @@ func (s *fakeSecretAPI) requestRotation() {
 
 func (s *fakeSecretAPI) open(t testing.TB, opts CAStoreOptions, now func() time.Time) *CAStore {
 	t.Helper()
-	opts.Namespace, opts.TrustDomain = testNamespace, "cluster.local"
+	opts.Namespace = testNamespace
+	if opts.TrustDomain == "" {
+		opts.TrustDomain = "cluster.local"
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -3,21 +3,21 @@ package identity
 import (
 	"fmt"
 	"regexp"
+
+	"anymesh.dev/anymesh/model"
 )
 
-// Limits of Kubernetes (RFC 1123) and SPIFFE names, in bytes.
+// Limits of Kubernetes names (RFC 1123), in bytes.
 const (
-	maxLabel       = 63
-	maxSubdomain   = 253
-	maxTrustDomain = 255
-	maxUID         = 64 // upper bound of an X.520 serialNumber
+	maxLabel     = 63
+	maxSubdomain = 253
+	maxUID       = 64 // upper bound of an X.520 serialNumber
 )
 
 var (
-	dnsLabel           = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	dnsSubdomain       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	trustDomainPattern = regexp.MustCompile(`^[a-z0-9._-]+$`) // SPIFFE-ID 2.1
-	uidPattern         = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	dnsLabel     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	dnsSubdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	uidPattern   = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 )
 
 func checkName(field, value string, shape *regexp.Regexp, limit int) error {
@@ -31,7 +31,10 @@ func checkName(field, value string, shape *regexp.Regexp, limit int) error {
 }
 
 func checkTrustDomain(td string) error {
-	return checkName("trust domain", td, trustDomainPattern, maxTrustDomain)
+	if !model.ValidTrustDomain(td) {
+		return fmt.Errorf("trust domain %q is not a valid name", td)
+	}
+	return nil
 }
 
 // Claims are the verified facts about a pod that its certificate contains. All fields are required.

@@ -11,6 +11,9 @@ type Plan struct {
 	// Passive are the names of other roots that are trusted. At most two roots are trusted at a time: the first name
 	// that is not that of the root that signs counts.
 	Passive []string
+	// TrustDomains are the trust domains of named roots, as far as they differ from that of CAStoreOptions. While roots
+	// of several domains are trusted, an account has an identity in each: see CAStore.TrustDomains.
+	TrustDomains map[string]string
 	// Unknown means that the objects have not been read yet: no phase ends, and none begins.
 	Unknown bool
 }

@@ -139,3 +139,73 @@ func TestPhasesOfLongCertificates(t *testing.T) {
 	syncAll(t, p.b, p.a)
 	checkStatus(t, p.b, Steady, RoleSigning)
 }
+
+// A root of another trust domain signs identities of that domain. Both domains are trusted while the old root is.
+func TestRotationToAnotherTrustDomain(t *testing.T) {
+	p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour})
+	domains := map[string]string{"two": "next.example"}
+	trusted := func(signing string, all ...string) {
+		t.Helper()
+		for _, k := range []*CAStore{p.a, p.b} {
+			if got := k.Current().TrustDomain(); got != signing || k.Status().TrustDomain != signing {
+				t.Errorf("trust domain %s signs, want %s", got, signing)
+			}
+			if got := k.TrustDomains(); !cmp.Equal(got, all) {
+				t.Errorf("trusted are %v, want %v", got, all)
+			}
+		}
+	}
+	p.follow(t, Plan{Active: "one", TrustDomains: domains}, Steady, "one")
+	trusted("cluster.local", "cluster.local")
+	p.follow(t, Plan{Active: "one", Passive: []string{"two"}, TrustDomains: domains}, Publishing, "one", "two")
+	trusted("cluster.local", "cluster.local", "next.example")
+	p.wait(t)
+	p.follow(t, Plan{Active: "two", Passive: []string{"one"}, TrustDomains: domains}, Retiring, "two", "one")
+	trusted("next.example", "cluster.local", "next.example")
+	p.wait(t)
+	p.follow(t, Plan{Active: "two", TrustDomains: domains}, Steady, "two")
+	trusted("next.example", "next.example")
+
+	// Without its object, the root stays: the next one is that of the options.
+	p.follow(t, Plan{}, Steady, "two")
+	trusted("next.example", "next.example")
+	p.follow(t, Plan{Active: "three"}, Publishing, "two", "three")
+	trusted("next.example", "cluster.local", "next.example")
+}
+
+// An object in another trust domain than the root in use is another root, also if it has the same name.
+func TestObjectInAnotherTrustDomain(t *testing.T) {
+	p := newPlanned(t, CAStoreOptions{Lifetime: time.Hour})
+	p.follow(t, Plan{Active: "one", TrustDomains: map[string]string{"one": "next.example"}}, Publishing, "", "one")
+	p.wait(t)
+	p.wait(t)
+	p.follow(t, p.plan, Steady, "one")
+	p.follow(t, Plan{Active: "one"}, Publishing, "one", "one")
+	p.wait(t)
+	p.wait(t)
+	p.follow(t, p.plan, Steady, "one")
+	if got := p.a.Current().TrustDomain(); got != "cluster.local" {
+		t.Errorf("trust domain %s", got)
+	}
+}
+
+// Another trust domain of the operator is that of the next root. Until then, identities stay as they are.
+func TestAnotherTrustDomainOfTheOperator(t *testing.T) {
+	server, clock := &fakeSecretAPI{}, newFakeClock()
+	server.open(t, CAStoreOptions{Lifetime: time.Hour}, clock.Now)
+	k := server.open(t, CAStoreOptions{Lifetime: time.Hour, TrustDomain: "next.example"}, clock.Now)
+	if got := k.Current().TrustDomain(); got != "cluster.local" {
+		t.Errorf("the root signs for %s", got)
+	}
+	if got := k.TrustDomains(); !cmp.Equal(got, []string{"cluster.local"}) {
+		t.Errorf("trusted are %v", got)
+	}
+	clock.advance(RootLifetime * 9 / 10)
+	for range 3 {
+		syncAll(t, k)
+		clock.advance(phaseLength(time.Hour) + time.Second)
+	}
+	if got := k.TrustDomains(); !cmp.Equal(got, []string{"next.example"}) || k.Current().TrustDomain() != got[0] {
+		t.Errorf("after the rotation: %v", got)
+	}
+}

@@ -58,6 +58,14 @@ func newRoot(trustDomain string, lifetime time.Duration, now time.Time) (root, e
 	return root{cert: cert, key: key}, nil
 }
 
+// trustDomainOf returns the trust domain of a root, and "" for a certificate that is not such a root.
+func trustDomainOf(root *x509.Certificate) string {
+	if len(root.URIs) != 1 || root.URIs[0].Scheme != "spiffe" || root.URIs[0].Path != "" {
+		return ""
+	}
+	return root.URIs[0].Host
+}
+
 // crossSign creates a cross certificate: peers that trust r also trust the key of the other root while r is valid. A
 // pod that received its roots before a rotation can still verify the control plane.
 func (r root) crossSign(other *x509.Certificate) (*x509.Certificate, error) {

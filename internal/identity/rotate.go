@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ type state struct {
 
 // policy is the configuration of the operator, with what objects of users plan.
 type policy struct {
-	trustDomain      string
+	trustDomain      string        // of roots for which the plan has none
 	rootTTL, leafTTL time.Duration // lifetimes
 	plan             Plan
 	trusted          bool // all workloads trust the next root
@@ -90,11 +91,13 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 	var err error
 	switch s.phase() {
 	case Steady:
-		if s.names.signer == "" && p.plan.Active != "" {
+		inDomain := p.trustDomainOf(p.plan.Active) == trustDomainOf(s.signer.cert)
+		if s.names.signer == "" && p.plan.Active != "" && inDomain {
 			s.names.signer = p.plan.Active
 			did("the root got the name " + p.plan.Active)
 		}
 		name, wanted := p.plan.next(s.names.signer)
+		wanted = wanted || p.plan.Active != "" && !inDomain // the object was created again
 		if !wanted && !s.rotateRequested && now.Before(s.rotateAt()) {
 			return s, steps, nil
 		}
@@ -131,13 +134,18 @@ func (p policy) publish(s state, name string, now time.Time) (state, error) {
 	// Certificates do not outlive their root: near its end, workloads renew earlier.
 	end := earlier(now.Add(phaseLength(s.maxLeafTTL)), nineTenths(now, s.signer.cert.NotAfter))
 	// The root signs when this phase ends, and the next phase may take as long.
-	next, err := newRoot(p.trustDomain, max(p.rootTTL, 3*end.Sub(now)), now)
+	next, err := newRoot(p.trustDomainOf(name), max(p.rootTTL, 3*end.Sub(now)), now)
 	if err != nil {
 		return s, err
 	}
 	s.next, s.names.next, s.phaseEnd, s.rotateRequested = &next, name, end, false
 	s.bundle = s.bundle.Union(NewBundle(next.cert))
 	return s, nil
+}
+
+// trustDomainOf returns the trust domain of the root with a name.
+func (p policy) trustDomainOf(name string) string {
+	return cmp.Or(p.plan.TrustDomains[name], p.trustDomain)
 }
 
 // sign makes the next root the one that signs.
@@ -173,8 +181,11 @@ func (p policy) check() error {
 	return checkTrustDomain(p.trustDomain)
 }
 
-// ca returns the CA of the state.
+// ca returns the CA of the state. A managed one signs in the trust domain of its root, others in that of the operator.
 func (s state) ca(trustDomain string, now func() time.Time) *CA {
+	if s.managed {
+		trustDomain = cmp.Or(trustDomainOf(s.signer.cert), trustDomain)
+	}
 	return &CA{trustDomain: trustDomain, key: s.signer.key, cert: s.signer.cert, chain: s.chain,
 		crossCerts: s.crossCerts, bundle: s.bundle, now: now}
 }

@@ -11,6 +11,7 @@ import (
 
 // Status is the public status of a CAStore, without keys.
 type Status struct {
+	// TrustDomain is that of the root that signs.
 	TrustDomain string `json:"trustDomain"`
 	Phase       Phase  `json:"phase"`
 	// Until is the end of the phase, nil while Steady.
@@ -59,7 +60,7 @@ func (k *CAStore) Status() Status {
 	s, trouble := k.state, k.lastErr
 	k.mu.Unlock()
 	out := Status{
-		TrustDomain: k.opts.TrustDomain, Phase: s.phase(), Managed: s.managed,
+		TrustDomain: k.Current().TrustDomain(), Phase: s.phase(), Managed: s.managed,
 		LifetimeSeconds: int64(k.opts.Lifetime / time.Second), LastError: trouble,
 	}
 	if !s.phaseEnd.IsZero() {

@@ -65,6 +65,7 @@ func readAll(file string) (string, error) {
 
 // planeStatus is the certificate authority status of a control plane.
 type planeStatus struct {
+	TrustDomain      string
 	Phase, LastError string
 	Roots            []struct{ Role, Fingerprint string }
 }

@@ -80,6 +80,7 @@ func (r *rules) addIngressBackends(g *incremental.Graph, objects *store.Objects)
 func (r *rules) readsIngress(rule *incremental.Rule, objects *store.Objects) *ingressRule {
 	return &ingressRule{
 		policyRule: r.readsPolicies(rule), trustDomain: r.dialect.trustDomain(),
+		domains:     incremental.Reads(rule, r.out.TrustDomains),
 		services:    incremental.Reads(rule, store.Of[*corev1.Service](objects)),
 		targetPorts: incremental.Reads(rule, r.targetPorts),
 		backends:    incremental.Emits(rule, r.ingressBackends), sources: incremental.Emits(rule, r.ingressSources),
@@ -90,6 +91,7 @@ func (r *rules) readsIngress(rule *incremental.Rule, objects *store.Objects) *in
 type ingressRule struct {
 	policyRule
 	trustDomain string
+	domains     *incremental.Reader[struct{}, []string] // other ones of the mesh
 	services    *incremental.Reader[types.NamespacedName, *corev1.Service]
 	targetPorts *incremental.Reader[types.NamespacedName, namedTarget]
 	backends    *incremental.Emitter[ingressPort, *ingressBackend]
@@ -150,7 +152,11 @@ func (r *ingressRule) readSources(at model.Origin, namespace string, sources []p
 // Open Service Mesh, the identity of a ServiceAccount.
 func (r *ingressRule) principal(name string) []string {
 	parts := strings.SplitN(name, ".", 3)
-	if len(parts) < 3 || parts[2] != r.trustDomain || strings.Contains(name, "://") {
+	if len(parts) < 3 || strings.Contains(name, "://") {
+		return []string{name}
+	}
+	has := func(domains []string) bool { return slices.Contains(domains, parts[2]) }
+	if parts[2] != r.trustDomain && !slices.ContainsFunc(r.domains.Read(struct{}{}), has) {
 		return []string{name}
 	}
 	account := types.NamespacedName{Namespace: parts[1], Name: parts[0]}

@@ -29,8 +29,8 @@ const (
 func (r *rules) addRootCertificates(g *incremental.Graph, objects *store.Objects) {
 	rule := incremental.NewRule(g, kindRootCertificate)
 	incremental.Each(rule, store.Of[*config.MeshRootCertificate](objects), &rootRule{
-		r.dialect.trustDomain(),
-		incremental.Reads(rule, r.settings), incremental.Emits(rule, r.activeRoots), r.out.EmitsFindings(rule),
+		incremental.Reads(rule, r.settings), incremental.Emits(rule, r.activeRoots),
+		incremental.Emits(rule, r.out.TrustDomains), r.out.EmitsFindings(rule),
 	}, (*rootRule).evaluate)
 	rule = incremental.NewRule(g, "several active MeshRootCertificates")
 	incremental.EachSeveral(rule, r.activeRoots, r.out.EmitsFindings(rule),
@@ -43,10 +43,10 @@ func (r *rules) addRootCertificates(g *incremental.Graph, objects *store.Objects
 }
 
 type rootRule struct {
-	trustDomain string
-	settings    *incremental.Reader[allKey, meshSettings]
-	active      *incremental.Emitter[allKey, model.Origin]
-	findings    store.Output[model.ObjectRef, model.Finding]
+	settings *incremental.Reader[allKey, meshSettings]
+	active   *incremental.Emitter[allKey, model.Origin]
+	domains  *incremental.Emitter[struct{}, []string]
+	findings store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *rootRule) evaluate(_ types.NamespacedName, all []*config.MeshRootCertificate) {
@@ -57,7 +57,7 @@ func (r *rootRule) evaluate(_ types.NamespacedName, all []*config.MeshRootCertif
 		r.findings.Emit(f)
 		return
 	}
-	if problems := rootProblems(o, at, r.trustDomain); len(problems) > 0 {
+	if problems := rootProblems(o, at); len(problems) > 0 {
 		for _, f := range problems {
 			r.findings.Emit(f)
 		}
@@ -70,10 +70,14 @@ func (r *rootRule) evaluate(_ types.NamespacedName, all []*config.MeshRootCertif
 	if o.Spec.Role == roleActive {
 		r.active.Emit(allKey{}, at)
 	}
+	// Sidecars accept the names of the domain before a certificate has one.
+	if o.Spec.Role != roleInactive && o.Spec.TrustDomain != "" {
+		r.domains.Emit(struct{}{}, []string{o.Spec.TrustDomain})
+	}
 }
 
 // rootProblems returns why an object has no effect.
-func rootProblems(o *config.MeshRootCertificate, at model.Origin, trustDomain string) []model.Finding {
+func rootProblems(o *config.MeshRootCertificate, at model.Origin) []model.Finding {
 	var out []model.Finding
 	if len(o.Spec.Provider) != 1 {
 		out = append(out, model.NewFinding(at.At("spec.provider"), model.CodeInvalidField,
@@ -82,9 +86,9 @@ func rootProblems(o *config.MeshRootCertificate, at model.Origin, trustDomain st
 		out = append(out, model.NewFinding(at.At("spec.provider"), model.CodeFieldNotImplemented,
 			"the object has no effect: Anymesh signs certificates itself, as the provider tresor"))
 	}
-	if d := o.Spec.TrustDomain; d != "" && d != trustDomain {
-		out = append(out, model.NewFinding(at.At("spec.trustDomain"), model.CodeFieldNotImplemented,
-			fmt.Sprintf("the object has no effect: the trust domain of the mesh is %s", trustDomain)))
+	if d := o.Spec.TrustDomain; d != "" && !model.ValidTrustDomain(d) {
+		out = append(out, model.NewFinding(at.At("spec.trustDomain"), model.CodeInvalidField,
+			fmt.Sprintf("%q is not the name of a trust domain, of a-z, 0-9, '.', '-' and '_'; the object has no effect", d)))
 	}
 	if !slices.Contains([]string{roleActive, rolePassive, roleInactive}, o.Spec.Role) {
 		out = append(out, model.NewFinding(at.At("spec.role"), model.CodeInvalidField,
@@ -99,15 +103,17 @@ func (Dialect) RootReads() []client.Object {
 }
 
 // Roots returns the MeshRootCertificates that are active or passive. Of several active ones, the oldest is.
-func (d Dialect) Roots(objects []client.Object) []dialect.Root {
+func (Dialect) Roots(objects []client.Object) []dialect.Root {
 	if !specOf(objects).rootCertificates {
 		return nil
 	}
 	var out []dialect.Root
 	for _, o := range dialect.ObjectsOf[*config.MeshRootCertificate](objects) {
 		at := originOf(config.GroupVersion.Group, kindRootCertificate, o)
-		if len(rootProblems(o, at, d.trustDomain())) == 0 && o.Spec.Role != roleInactive {
-			out = append(out, dialect.Root{Origin: at, Active: o.Spec.Role == roleActive})
+		if len(rootProblems(o, at)) == 0 && o.Spec.Role != roleInactive {
+			out = append(out, dialect.Root{
+				Origin: at, Active: o.Spec.Role == roleActive, TrustDomain: o.Spec.TrustDomain,
+			})
 		}
 	}
 	slices.SortFunc(out, func(a, b dialect.Root) int { return a.Origin.CompareAge(b.Origin) })

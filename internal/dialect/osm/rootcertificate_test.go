@@ -29,7 +29,8 @@ func TestRootsOfTheMesh(t *testing.T) {
 	add("passive", "tresor", "", "passive")
 	add("inactive", "tresor", "", "inactive")
 	add("foreign", "certManager", "", "active")
-	add("domain", "tresor", "example.com", "active")
+	add("domain", "tresor", "example.com", "passive")
+	add("invalid", "tresor", "Example", "active")
 	add("role", "tresor", "", "main")
 	if got := (Dialect{}).Roots(objects); got != nil {
 		t.Errorf("without a MeshConfig that enables them: %v", got)
@@ -37,9 +38,10 @@ func TestRootsOfTheMesh(t *testing.T) {
 	var got []string
 	objects = append(objects, meshConfigWith("featureFlags.enableMeshRootCertificate", "true"))
 	for _, root := range (Dialect{}).Roots(objects) {
-		got = append(got, fmt.Sprint(root.Origin.Object().Name, " ", root.Active))
+		got = append(got, fmt.Sprint(root.Origin.Object().Name, " ", root.Active, " ", root.TrustDomain))
 	}
-	if want := []string{"passive false", "active true", "younger false"}; !slices.Equal(got, want) {
+	want := []string{"domain false example.com", "passive false ", "active true cluster.local", "younger false "}
+	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
