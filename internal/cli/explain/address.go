@@ -17,6 +17,7 @@ type resolution struct {
 	// address is the first address; invalid if it is not known.
 	address netip.Addr
 	step    model.Step
+	pod     bool // the name is that of one pod
 	// fails is true if no DNS server that the mesh knows of has the name.
 	fails bool
 }
@@ -111,7 +112,7 @@ func resolvePod(s *engine.State, from lookup.Workload, host, namespace string) (
 				if len(names.Known([]netip.Addr{address})) == 0 {
 					text = fmt.Sprintf("%s is the name of pod %s/%s", host, e.Instance.Namespace, name)
 				}
-				return resolution{address: address, step: model.Step{Text: text, Origin: service.Origin}}, true
+				return resolution{address: address, pod: true, step: model.Step{Text: text, Origin: service.Origin}}, true
 			}
 		}
 	}
@@ -154,8 +155,9 @@ func sentence(a names.Answer, host string) string {
 	return "no Service is called " + host
 }
 
-// hideAssumed removes an address that the files do not have from a decision. host is the name that has it.
-func hideAssumed(d model.Decision, host string) model.Decision {
+// hideAssumed removes an address that the files do not have from a decision. host is the name that has it, of a pod or
+// of several.
+func hideAssumed(d model.Decision, host string, pod bool) model.Decision {
 	address := d.Request.Address
 	if host == "" || address.IsValid() && len(names.Known([]netip.Addr{address})) > 0 {
 		return d
@@ -165,8 +167,12 @@ func hideAssumed(d model.Decision, host string) model.Decision {
 		d.Pod = netip.Addr{}
 	}
 	d.Steps = slices.Clone(d.Steps)
+	is := "the client gets the address"
+	if pod {
+		is = host + " is the name"
+	}
 	hide := strings.NewReplacer("has address "+address.String(), "has the address of "+host,
-		address.String()+" is the address", host+" is the name")
+		address.String()+" is the address", is)
 	for i := range d.Steps {
 		d.Steps[i].Text = hide.Replace(d.Steps[i].Text)
 	}

@@ -80,12 +80,13 @@ func (e *Explainer) From(w lookup.Workload, r Request) Result {
 	}
 	a := Result{Workload: w, kinds: e.kinds}
 	first := find.uncaptured(w)
+	var name resolution
 	if r.Name != "" {
-		name := find.resolve(w, r.Name)
+		name = find.resolve(w, r.Name)
 		r.Address, first, a.Unresolved = name.address, append(first, name.step), name.fails
 	}
 	r.State.Empty = find.empty(w, view, view.Decide(r.Request))
-	a.Decision = hideAssumed(view.Decide(r.Request), r.Name)
+	a.Decision = hideAssumed(view.Decide(r.Request), r.Name, name.pod)
 	r.Address = a.Decision.Request.Address
 	a.Request = r.Request
 	a.Decision.Steps = slices.Concat(first, reasons(view.View, a.Decision))
