@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -117,7 +118,7 @@ func (cp *controlPlane) rootFindings() []model.Finding {
 		case !status.Managed:
 			out = append(out, model.NewFinding(root.Origin, model.CodeNoEffect, fmt.Sprintf(
 				"has no effect: the CA in Secret %s/%s is not managed by Anymesh", cp.Namespace, identity.CASecret)))
-		case root.Active && !signs(status, name):
+		case root.Active && !cp.signs(status, root):
 			f := model.NewFinding(root.Origin, model.CodeNoEffect, "does not sign yet: all sidecars have to trust it "+
 				"before, also if it never was passive; \"anymesh identity status\" shows until when")
 			f.Severity = model.Info
@@ -148,11 +149,13 @@ func has(status identity.Status, name string) bool {
 	return slices.ContainsFunc(status.Roots, func(r identity.Root) bool { return r.Name == name })
 }
 
-// signs reports whether a root signs that has the name, or none yet.
-func signs(status identity.Status, name string) bool {
-	return slices.ContainsFunc(status.Roots, func(r identity.Root) bool {
-		return r.Role == identity.RoleSigning && (r.Name == name || r.Name == "")
-	})
+// signs reports whether the root of an object signs: one in its trust domain that has its name, or none yet.
+func (cp *controlPlane) signs(status identity.Status, root dialect.Root) bool {
+	name := root.Origin.Object().String()
+	return cmp.Or(root.TrustDomain, cp.TrustDomain) == status.TrustDomain &&
+		slices.ContainsFunc(status.Roots, func(r identity.Root) bool {
+			return r.Role == identity.RoleSigning && (r.Name == name || r.Name == "")
+		})
 }
 
 // dumpIdentity writes the roots and the state of their rotation, without keys.
