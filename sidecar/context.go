@@ -244,9 +244,10 @@ func (c *ControllerContext) Done() <-chan struct{} { return parent(c.Context).Do
 // Err is that of the context it wraps.
 func (c *ControllerContext) Err() error { return parent(c.Context).Err() }
 
-// Catalog returns the current state of the mesh for a driver, without what the driver cannot protect as asked for: see
-// model.View.Protect. The Broker of the driver notifies of changes. Nothing is found before its first Changes. It is
-// safe for concurrent use, and callers must not modify what it returns.
+// Catalog returns the current state of the mesh for a driver, without what the driver cannot protect as asked for, and
+// with the names of peers in all trust domains: see model.View.Protect and model.View.InAllTrustDomains. The Broker of
+// the driver notifies of changes. Nothing is found before its first Changes. It is safe for concurrent use, and callers
+// must not modify what it returns.
 type Catalog interface {
 	// View returns the current view of a workload.
 	View(workload model.Key) (*model.View, bool)
