@@ -30,10 +30,15 @@ func enableRoots(t *testing.T, k *kubeAPI) {
 
 func applyRoot(t *testing.T, k *kubeAPI, name, role string) {
 	t.Helper()
+	applyRootIn(t, k, name, role, "")
+}
+
+func applyRootIn(t *testing.T, k *kubeAPI, name, role, trustDomain string) {
+	t.Helper()
 	k.applyObject(t, &osmconfig.MeshRootCertificate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "osm-system", Name: name},
 		Spec: osmconfig.MeshRootCertificateSpec{
-			Role: role, Provider: map[string]apiextensionsv1.JSON{"tresor": {Raw: []byte("{}")}},
+			Role: role, TrustDomain: trustDomain, Provider: map[string]apiextensionsv1.JSON{"tresor": {Raw: []byte("{}")}},
 		},
 	})
 }
@@ -101,6 +106,37 @@ func TestRootThatDoesNotSignYet(t *testing.T) {
 	applyRoot(t, k, "two", "active")
 	r.eventually("a finding", func() bool { return waits("two") && !waits("one") })
 	expectText(t, r, k, "two", "does not sign yet")
+}
+
+// The first object is not for the root in use if it has another trust domain. The mesh has this domain from when the
+// object names it, and as long as a root of it is trusted, also without the object.
+func TestRootOfAnotherTrustDomain(t *testing.T) {
+	t.Parallel()
+	k := newPopulatedAPI(t, "one")
+	enableRoots(t, k)
+	applyRootIn(t, k, "one", "active", "next.example")
+	process := newAPIProcess(t, k)
+	process.run()
+	r := startReplicaWith(t, "a", process.address, func(cp *controlPlane) { cp.CertificateLifetime = 2 * time.Second })
+	r.expectReady()
+	aliases := func() []string {
+		state := r.engine.State()
+		if state == nil || len(state.Index.Model.Meshes) == 0 {
+			return nil
+		}
+		return state.Index.Model.Meshes[0].TrustDomainAliases
+	}
+	r.eventually("the mesh has both domains", func() bool { return slices.Equal(aliases(), []string{"next.example"}) })
+	expectText(t, r, k, "one", "does not sign yet")
+	r.eventually("its root signs", func() bool {
+		s := r.caStore.Status()
+		return s.TrustDomain == "next.example" && s.Phase == identity.Steady && path.Base(s.Roots[0].Name) == "one"
+	})
+	applyRootIn(t, k, "one", "inactive", "next.example")
+	r.eventually("no object plans a root", func() bool { return len(r.roots()) == 0 })
+	if got := aliases(); !slices.Equal(got, []string{"next.example"}) {
+		t.Errorf("without the object, the mesh has %v", got)
+	}
 }
 
 // expectText waits until the condition of a root has a text.
