@@ -67,7 +67,9 @@ func objects(t testing.TB, text string) []client.Object {
 			t.Fatal(err)
 		}
 		o := map[string]client.Object{
-			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{}, "VirtualRouter": &api.VirtualRouter{}, "Pod": &corev1.Pod{}, "BackendGroup": &api.BackendGroup{},
+			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{},
+			"VirtualRouter": &api.VirtualRouter{}, "VirtualGateway": &api.VirtualGateway{}, "Pod": &corev1.Pod{},
+			"BackendGroup": &api.BackendGroup{},
 		}[kind.Kind]
 		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
 			t.Fatalf("%v in\n%s", err, document)
@@ -193,14 +195,18 @@ func newFixture(t *testing.T) *fixture {
 
 func newFixtureWith(t *testing.T, o xds.Options) *fixture {
 	t.Helper()
+	return newFixtureOf(t, appmesh.Dialect{}, o)
+}
+
+func newFixtureOf(t *testing.T, d dialect.Dialect, o xds.Options) *fixture {
+	t.Helper()
 	f := &fixture{}
 	f.Deliverer = delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: envoy.Name, Default: true}, func() {
 		f.changed++
 	})
 	o.Observer, o.Logger = f.Deliverer, slog.New(slog.DiscardHandler)
 	f.publisher = &recordingPublisher{Server: xds.NewServer(byNode, o)}
-	f.engine = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{},
-		f.Deliver)
+	f.engine = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}, engine.Settings{}, f.Deliver)
 	f.Connect(f.engine, f.publisher)
 	f.SetRenderer(envoy.Driver{})
 	return f

@@ -43,8 +43,8 @@ var common = []Check{
 		"Check the log of the sidecar container for the connection error. Restart workloads that trust the authority of an earlier installation.", After, "ControlPlaneReady", connected},
 	{"SidecarsInSync", "sidecars are in sync", "Sidecars reject their configuration (NACK), or do not acknowledge it.",
 		"Run anymesh proxy status. A rejected resource is also a finding (RejectedBySidecar) in the status of its object.", After, "SidecarsConnected", synced},
-	{"GatewayCertificates", "the Secrets of gateways have certificates", "A Secret that an object names for hosts of a gateway does not exist, or has no certificate that fits its key. New connections to these hosts fail, unless the gateway has an earlier certificate; other hosts are not affected.",
-		"Create the Secret, of type kubernetes.io/tls, with tls.crt and tls.key that belong together. Gateways use it within seconds, without a restart.", After, "ControlPlaneReady", gatewaySecrets},
+	{"GatewayCertificates", "the Secrets of gateways have certificates", "A Secret that an object names for hosts of a gateway does not exist, or has no certificate that fits its key. New connections to these hosts fail, unless the gateway has an earlier certificate; other hosts are not affected. A new pod that mounts a Secret which does not exist waits for it.",
+		"Create the Secret, of type kubernetes.io/tls, with tls.crt and tls.key that belong together. Gateways use it within seconds, without a restart; if their pods mount it, within two minutes.", After, "ControlPlaneReady", gatewaySecrets},
 	{"ObjectsServed", "objects have no findings", "Objects have findings: a part of the object is not served, or a field is not implemented.",
 		"Run anymesh lint on the manifests, or read the conditions of the objects. anymesh lint --explain CODE explains each code.", After, "CRDsInstalled", served},
 }

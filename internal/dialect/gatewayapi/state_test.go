@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -63,9 +64,35 @@ func TestStatusOfOthers(t *testing.T) {
 	}
 }
 
-// TestListenerWithoutCertificate checks that a Secret without certificate is in the conditions of the listeners that
-// name it, and no longer when the finding is gone.
+// TestListenerWithoutCertificate checks that a Secret without certificate is in the conditions of the listeners of a
+// Gateway or a ListenerSet that name it, and no longer when the finding is gone.
 func TestListenerWithoutCertificate(t *testing.T) {
+	for kind, o := range map[string]client.Object{
+		"Gateway": &gatewayv1.Gateway{}, "ListenerSet": &gatewayv1.ListenerSet{},
+	} {
+		t.Run(kind, func(t *testing.T) { listenerWithoutCertificate(t, o) })
+	}
+}
+
+// conditionsOf returns the conditions of a Gateway or a ListenerSet, and of its listeners.
+func conditionsOf(o client.Object) (own []metav1.Condition, listeners [][]metav1.Condition) {
+	switch o := o.(type) {
+	case *gatewayv1.Gateway:
+		for _, l := range o.Status.Listeners {
+			listeners = append(listeners, l.Conditions)
+		}
+		return o.Status.Conditions, listeners
+	case *gatewayv1.ListenerSet:
+		for _, l := range o.Status.Listeners {
+			listeners = append(listeners, l.Conditions)
+		}
+		return o.Status.Conditions, listeners
+	}
+	return nil, nil
+}
+
+func listenerWithoutCertificate(t *testing.T, before client.Object) {
+	t.Helper()
 	listener := func(name gatewayv1.SectionName, secret string) listenerState {
 		return listenerState{name: name, secret: secret, httpRoute: true, conditions: []condition{
 			yes(gatewayv1.ListenerConditionResolvedRefs, gatewayv1.ListenerReasonResolvedRefs),
@@ -78,16 +105,16 @@ func TestListenerWithoutCertificate(t *testing.T) {
 			listener("http", ""), listener("a", "a/web"), listener("b", "a/other"), listener("again", "a/web"),
 		},
 	}
-	before := &gatewayv1.Gateway{}
 	status := func(findings []model.Finding) (out [4]string, accepted string) {
 		in := dialect.StatusInput{State: s, Findings: findings, Now: time.Unix(1_700_000_000, 0)}
-		before = Dialect{}.Status(before, in).(*gatewayv1.Gateway)
-		for i, l := range before.Status.Listeners {
-			for _, c := range l.Conditions {
+		before = Dialect{}.Status(before, in)
+		own, listeners := conditionsOf(before)
+		for i, l := range listeners {
+			for _, c := range l {
 				out[i] += string(c.Status) + " " + c.Reason + " " + c.Message + "; "
 			}
 		}
-		return out, before.Status.Conditions[0].Reason
+		return out, own[0].Reason
 	}
 	const fine = "True ResolvedRefs ; True Programmed ; "
 	const text = "spec.listeners[1].tls.certificateRefs[0]: Secret a/web: it has no tls.key"
