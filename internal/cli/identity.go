@@ -151,7 +151,11 @@ func printIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now tim
 		t.Row(s.Dim("certificate lifetime"), (time.Duration(one.LifetimeSeconds) * time.Second).String())
 		t.Row(s.Dim("rotation"), describePhase(one.Status, now))
 		if one.LastError != "" {
-			t.Row(s.Red("last error"), one.LastError+"; the last valid CA stays in use")
+			text := one.LastError
+			if len(one.Roots) > 0 { // otherwise no CA was ever valid
+				text += "; the last valid CA stays in use"
+			}
+			t.Row(s.Red("last error"), text)
 		}
 		if err := t.Write(w, s); err != nil {
 			return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ func TestIdentityStatusOutput(t *testing.T) {
 		},
 	}
 	st.Roots[1].Name = "Root a/one"
+	roots := st.Roots
 	var out bytes.Buffer
 	if err := printIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
 		t.Fatal(err)
@@ -39,6 +41,15 @@ previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root (Root a/one)
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
+	out.Reset()
+	st.Roots, st.Phase, st.Until = nil, identity.Steady, nil
+	if err := printIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
+		t.Fatal(err)
+	}
+	if want := "last error            Secret a/b: x\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("without any valid CA: got\n%swant\n%s", out.String(), want)
+	}
+	st.Roots = roots
 	for want, st := range map[string]identity.Status{
 		"Publishing: sidecars receive the new root, the old root signs, until all have confirmed it (2 have not), at the latest until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until, Unconfirmed: new(2)},
 		"Publishing: sidecars receive the new root, the old root signs, until 2026-11-22T18:00:00Z (30h0m0s)":                                                         {Phase: identity.Publishing, Managed: true, Until: &until},

@@ -26,7 +26,8 @@ type Status struct {
 	// Lifetime of certificates, in seconds.
 	LifetimeSeconds int64  `json:"lifetimeSeconds"`
 	Roots           []Root `json:"roots"`
-	// LastError is the error of the current Secret, empty if it is valid. The last valid CA stays in use.
+	// LastError is the error of the current Secret, empty if it is valid. The last valid CA stays in use; Roots is empty
+	// if there never was one.
 	LastError string `json:"lastError,omitempty"`
 }
 
