@@ -137,7 +137,8 @@ var mayImport = append(slices.Clone(proxyImports), []rule{
 	{"internal/cli/names", []string{"model", "internal/dialect", "internal/engine", "internal/store", "internal/cli/manifest"}},
 	{"internal/cli/explain", []string{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/store", "internal/cli/terminal",
-		"internal/cli/lookup", "internal/cli/names", "internal/cli/phrases", "internal/pod/inject", "sidecar",
+		"internal/cli/lookup", "internal/cli/manifest", "internal/cli/names", "internal/cli/phrases", "internal/pod/inject",
+		"sidecar",
 	}},
 	{"internal/cli/compare", []string{
 		"model", "model/requests", "internal/dialect", "internal/engine", "internal/cli/explain", "internal/cli/lookup",

@@ -96,7 +96,7 @@ type Caller struct {
 func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Workload {
 	view := s.Views[w.Key]
 	out := Workload{
-		Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key),
+		Workload: w, Egress: view.Mesh.Egress, Instances: instances(s, w.Key, templates(s)),
 		Status: conditions(s, w.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
 	}
 	out.WithoutSidecar = barePods(s, w, out.Instances)
@@ -197,7 +197,7 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 		Mesh: mesh, Status: conditions(s, mesh.Origin.Object()), kinds: dialect.KindNamesOfObjects(s.Objects),
 	}
 	about := map[model.ObjectRef]bool{mesh.Origin.Object(): true}
-	m := s.Index.Model
+	m, unused := s.Index.Model, templates(s)
 	for _, w := range m.Workloads {
 		if w.Mesh != mesh.Name {
 			continue
@@ -207,7 +207,7 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 		for _, l := range w.Listeners {
 			member.Listens = append(member.Listens, portName(l.Port, l.Protocol))
 		}
-		for _, e := range s.Index.Endpoints(w.Key) {
+		for _, e := range instances(s, w.Key, unused) {
 			member.Instances++
 			if e.Ready {
 				member.Ready++

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/store"
@@ -105,10 +106,27 @@ func (f *finder) receivers(d model.Destination, from string) (all []Receiver, em
 		}
 	}
 	if len(all) == 0 && !f.live && d.Workload != "" {
+		if f.scaledToZero(self.Workload) {
+			return nil, true
+		}
 		return []Receiver{self}, false
 	}
 	shares(all, f.live)
 	return all, f.live && !slices.ContainsFunc(all, func(r Receiver) bool { return r.Ready > 0 })
+}
+
+// scaledToZero reports whether the files define pods of a workload, all with 0 replicas.
+func (f *finder) scaledToZero(workload model.Key) bool {
+	zero := false
+	for name, of := range f.members {
+		if pod := f.pods[name]; of == workload && pod != nil {
+			if !manifest.NoReplicas(pod) {
+				return false
+			}
+			zero = true
+		}
+	}
+	return zero
 }
 
 // instances returns the receivers of a destination whose endpoints are discovered.
@@ -117,6 +135,9 @@ func (f *finder) instances(d model.Destination) []Receiver {
 	for _, e := range f.state.Index.DiscoveredEndpoints(d) {
 		name := types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name}
 		pod := f.pods[name]
+		if pod != nil && manifest.NoReplicas(pod) {
+			continue
+		}
 		r := Receiver{Workload: e.Workload, Port: d.PortAt(e), bare: f.bare(pod), around: f.around(pod, d.PortAt(e))}
 		all = add(all, r, name, e.Ready, weight(d.WeightAt(e)))
 	}
@@ -161,7 +182,7 @@ func (f *finder) named(d model.Destination, from string) ([]Receiver, bool) {
 			continue
 		}
 		port, served := targetPort(service, pod, d.Port)
-		if !served {
+		if !served || manifest.NoReplicas(pod) {
 			continue
 		}
 		r := Receiver{

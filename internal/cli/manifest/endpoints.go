@@ -46,7 +46,7 @@ func (s *Set) endpoints() {
 		}
 		ready := true
 		for i, pod := range pods {
-			if pod.Namespace != service.Namespace || fromTemplate(pod) && pod.Status.Phase == corev1.PodPending ||
+			if pod.Namespace != service.Namespace || NoReplicas(pod) ||
 				!labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels)) {
 				continue
 			}

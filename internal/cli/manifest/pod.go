@@ -24,8 +24,13 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// fromTemplate reports whether podOf made a pod.
+// fromTemplate reports whether podsOf made a pod.
 func fromTemplate(pod *corev1.Pod) bool { return strings.Contains(string(pod.UID), " ") }
+
+// NoReplicas reports whether a pod stands for the template of a workload with 0 replicas.
+func NoReplicas(pod *corev1.Pod) bool {
+	return fromTemplate(pod) && pod.Status.Phase == corev1.PodPending
+}
 
 // WorkloadOf names the workload that a pod is made from, or the pod.
 func WorkloadOf(pod *corev1.Pod) string {

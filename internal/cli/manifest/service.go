@@ -19,8 +19,7 @@ func (s *Set) addressMembers() {
 	next := uint32(firstMember)
 	for _, o := range s.Objects {
 		pod, is := o.(*corev1.Pod)
-		if !is || !fromTemplate(pod) || !strings.HasPrefix(string(pod.UID), "StatefulSet ") ||
-			pod.Status.Phase == corev1.PodPending {
+		if !is || !strings.HasPrefix(string(pod.UID), "StatefulSet ") || NoReplicas(pod) {
 			continue
 		}
 		next++
