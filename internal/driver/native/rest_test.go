@@ -24,6 +24,7 @@ type restMesh struct {
 	mu        sync.Mutex
 	view      *model.View
 	endpoints map[string][]string // ports of loopback addresses, by destination
+	weight    uint32              // of all endpoints; 0 is 1
 	findings  map[string][]model.Finding
 }
 
@@ -40,6 +41,7 @@ func (m *restMesh) ResolvedDestination(_, key model.Key) (out model.ResolvedDest
 	for i, address := range m.endpoints[key.Name] {
 		out.Endpoints = append(out.Endpoints, model.Endpoint{
 			Instance: model.Instance{Name: fmt.Sprint(i)}, Addresses: []netip.Addr{netip.MustParseAddr(address)}, Ready: true,
+			Weight: m.weight,
 		})
 	}
 	return out, ok

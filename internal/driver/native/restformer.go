@@ -58,7 +58,7 @@ func (s *restSync) syncFormer(ctx context.Context, p *restPlan, obsolete []strin
 			unused = append(unused, name)
 			continue
 		}
-		if err := s.syncEndpoints(ctx, successor.withName(name)); err != nil {
+		if err := s.syncEndpoints(ctx, successor.withName(name, s.state.endpoints[name])); err != nil {
 			return unused, fmt.Errorf("endpoints of %s: %w", name, err)
 		}
 	}
@@ -76,13 +76,30 @@ func (p *restPlan) successor(name string) *restObject {
 	return nil
 }
 
-// withName returns the cluster with another name, which the names of its endpoints begin with.
-func (o *restObject) withName(name string) *restObject {
+// withName returns the cluster with another name, which the names of its endpoints begin with. The endpoints that the
+// other cluster has stay as they are, also with another weight.
+func (o *restObject) withName(name string, has map[string]bool) *restObject {
+	known := map[string]string{} // by address
+	for endpoint := range has {
+		known[addressOf(name, endpoint)] = endpoint
+	}
 	out := *o
 	out.name, out.endpoints = name, map[string]map[string]any{}
 	for old, e := range o.endpoints {
 		of := name + strings.TrimPrefix(old, o.name)
+		if endpoint, is := known[addressOf(o.name, old)]; is {
+			of = endpoint
+		}
 		out.endpoints[of] = map[string]any{"name": of, "spec": e["spec"], "weight": e["weight"]}
 	}
 	return &out
+}
+
+// addressOf returns the address in the name of an endpoint of a cluster.
+func addressOf(cluster, endpoint string) string {
+	address := strings.TrimPrefix(endpoint, cluster+"/")
+	if i := strings.LastIndex(address, weightMark); i >= 0 {
+		address = address[:i]
+	}
+	return address
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -121,15 +122,35 @@ func (p *restPlan) cluster(c config.Cluster, origins []model.Origin) {
 		}
 		o.body["loadbalancer"] = balancer
 	}
-	o.name = hashed("cluster/"+c.Name, o.body)
+	o.name = hashed("cluster/"+c.Name, withWeights(o.body, c.Endpoints))
 	for _, e := range c.Endpoints {
 		weight := e.EffectiveWeight()
-		name := fmt.Sprintf("%s/%s*%d", o.name, e.Spec.Address, weight)
+		name := fmt.Sprintf("%s/%s%s%d", o.name, e.Spec.Address, weightMark, weight)
 		o.endpoints[name] = map[string]any{
 			"name": name, "spec": map[string]any{"address": e.Spec.Address}, "weight": weight,
 		}
 	}
 	p.clusters[c.Name] = p.add(o)
+}
+
+// weightMark is between the address and the weight of an endpoint in its name.
+const weightMark = "*"
+
+// withWeights returns what the name of a cluster has a hash of: its body, and the weights that are not 1. The API
+// cannot change a weight, and an endpoint that another one replaces loses its sessions; those of a cluster stay.
+func withWeights(body map[string]any, endpoints []config.Endpoint) map[string]any {
+	weights := map[string]int{}
+	for _, e := range endpoints {
+		if w := e.EffectiveWeight(); w != 1 {
+			weights[e.Spec.Address] = w
+		}
+	}
+	if len(weights) == 0 {
+		return body
+	}
+	out := maps.Clone(body)
+	out["weights"] = weights
+	return out
 }
 
 // listener adds a listener and its rules.

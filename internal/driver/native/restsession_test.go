@@ -117,3 +117,26 @@ func TestRESTFormerSessionMoves(t *testing.T) {
 	_ = s.client.Close()
 	s.clusters(1)
 }
+
+// A session stays while the weight of its endpoint changes, and moves when the endpoint is removed afterwards.
+func TestRESTSessionStaysWithOtherWeight(t *testing.T) {
+	s := newRESTSessions(t)
+	weight := func(w uint32) {
+		s.mesh.mu.Lock()
+		s.mesh.weight = w
+		s.mesh.mu.Unlock()
+		s.broker.Publish(sidecar.Changes{Destinations: []model.Key{{Mesh: "m", Name: "server"}}})
+	}
+	weight(3)
+	s.clusters(2)
+	weight(5)
+	weight(1) // the cluster of the session again
+	s.clusters(1)
+	weight(5)
+	s.clusters(2)
+	s.replaceEndpoint()
+	s.greets(s.two)
+	_ = s.client.(*net.TCPConn).SetLinger(0) // a reset: the server does not close
+	_ = s.client.Close()
+	s.clusters(1)
+}
