@@ -130,8 +130,8 @@ var Codes = []CodeInfo{
 	},
 	{
 		CodeNoCertificate, Error,
-		"No source of the mesh has a certificate, or the trusted authorities, that the object names; or a Secret of a gateway has no valid certificate.",
-		"Set the source in the Helm values, or change the name, or put a certificate into the Secret, as described in the message. Certificates in files need no source.",
+		"No source of the mesh has a certificate, or the trusted authorities, that the object names; or a Secret of a gateway has no valid certificate; or no pod of the linted files mounts the file of a certificate.",
+		"Set the source in the Helm values, or change the name, or put a certificate into the Secret, as described in the message. Certificates in files need no source, but a mount in the proxy.",
 	},
 	{
 		CodePendingMembers, Warning, "The object is being deleted, and waits for the deletion of its members.",

@@ -19,6 +19,7 @@ func compute(dialects []dialect.Dialect, objects []client.Object, o Options) (re
 	selectors := podSelectors(dialects, admitted)
 	findings = append(findings, unmatchedSelectors(selectors)...)
 	findings = append(findings, closedPorts(state, selectors, admitted)...)
+	findings = append(findings, missingFiles(dialects, state, admitted)...)
 	findings = append(findings, hiddenRoutes(state)...)
 	return refused, append(findings, dnsFindings(state)...)
 }
