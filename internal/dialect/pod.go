@@ -82,6 +82,21 @@ func NotInjected(d Injection, pod *corev1.Pod, ns *corev1.Namespace) string {
 	return NoSidecar(d, pod, ns)
 }
 
+// WithoutSidecar returns why injection adds no sidecar to a pod of a workload; empty if it adds one, or if no dialect
+// with injection selects the pod for the workload.
+func WithoutSidecar(objects []client.Object, pod *corev1.Pod, ns *corev1.Namespace, workload model.Key) string {
+	why := ""
+	for _, d := range Implementing[Injection](All()) {
+		if _, own := d.(PodWorkloads); own {
+			continue
+		}
+		if key, is, err := d.SelectWorkload(objects, pod, pod.Namespace); err == nil && is && key == workload {
+			why = NotInjected(d, pod, ns)
+		}
+	}
+	return why
+}
+
 // PodOptions are the sidecar options in a pod's annotations. Ports are numbers from 1 to 65535.
 type PodOptions struct {
 	// InboundPorts are the captured ports of inbound connections. If AllInbound is set, all ports are captured except for

@@ -231,12 +231,14 @@ func (r *gatewayRule) certificates() []model.HostCertificate {
 		if n := len(out); n == 0 || out[n-1].Hosts[0] != c.Hosts[0] {
 			out = append(out, c)
 		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret && !reflect.DeepEqual(c, last) {
-			other, older := kept.Origin.Object().String(), "that object is older, and "
+			other, older, severity := kept.Origin.Object().String(), "that object is older, and ", model.Warning
 			if kept.Origin.Object() == c.Origin.Object() {
-				other, older = kept.Origin.Path, ""
+				other, older, severity = kept.Origin.Path, "", model.Error
 			}
-			r.findings.Emit(model.NewFinding(c.Origin, model.CodeNameConflict, fmt.Sprintf(
-				"%s has another certificate for host %s; %sits certificate is served", other, c.Hosts[0], older)))
+			f := model.NewFinding(c.Origin, model.CodeNameConflict, fmt.Sprintf(
+				"%s has another certificate for host %s; %sits certificate is served", other, c.Hosts[0], older))
+			f.Severity = severity // the host is served
+			r.findings.Emit(f)
 		}
 		last = c
 	}

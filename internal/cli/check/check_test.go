@@ -212,7 +212,7 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 	cluster := withSidecars(s)
 	var w warning
 	if _, err := injected(t.Context(), cluster); !errors.As(err, &w) ||
-		!strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
+		!strings.Contains(w.text, "1 pod is without a sidecar: demo/bare (injection is not enabled in namespace demo; ") {
 		t.Errorf("injected: %v", err)
 	}
 	current, earlier := newAuthority(t), newAuthority(t)

@@ -83,9 +83,37 @@ func injected(ctx context.Context, c *Cluster) (string, error) {
 		driven = before - len(without)
 	}
 	if len(without) > 0 {
-		return "", warn("%s without a sidecar: %s", terminal.Count(len(without), "pod is", "pods are"), some(without))
+		return "", warn("%s without a sidecar: %s", terminal.Count(len(without), "pod is", "pods are"), reasons(s, without))
 	}
 	return terminal.Count(len(with)+driven, "pod", "pods"), nil
+}
+
+// reasons names pods without a sidecar, by UID, with the reasons.
+func reasons(s *engine.State, without map[string]string) string {
+	namespaces, by := map[string]*corev1.Namespace{}, map[string]map[string]string{}
+	for _, ns := range dialect.ObjectsOf[*corev1.Namespace](s.Objects) {
+		namespaces[ns.Name] = ns
+	}
+	for _, pod := range dialect.ObjectsOf[*corev1.Pod](s.Objects) {
+		name, is := without[string(pod.UID)]
+		if !is {
+			continue
+		}
+		why := ""
+		if w, member := s.WorkloadOf(string(pod.UID)); member && namespaces[pod.Namespace] != nil {
+			why = dialect.WithoutSidecar(s.Objects, pod, namespaces[pod.Namespace], w.Key)
+		}
+		why = cmp.Or(why, "created without injection")
+		if by[why] == nil {
+			by[why] = map[string]string{}
+		}
+		by[why][string(pod.UID)] = name
+	}
+	var out []string
+	for _, why := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, fmt.Sprintf("%s (%s)", some(by[why]), why))
+	}
+	return strings.Join(out, "; ")
 }
 
 func connected(ctx context.Context, c *Cluster) (string, error) {

@@ -56,14 +56,8 @@ func whyBare(s *engine.State, w lookup.Workload, pod *corev1.Pod, ns *corev1.Nam
 		return ""
 	}
 	why := ""
-	for _, d := range dialect.Implementing[dialect.Injection](dialect.All()) {
-		if _, own := d.(dialect.PodWorkloads); own || ns == nil || manifest.AssumedNamespace(ns) {
-			continue
-		}
-		key, is, fault := d.SelectWorkload(s.Objects, pod, pod.Namespace)
-		if fault == nil && is && key == w.Key {
-			why = dialect.NotInjected(d, pod, ns)
-		}
+	if ns != nil && !manifest.AssumedNamespace(ns) {
+		why = dialect.WithoutSidecar(s.Objects, pod, ns, w.Key)
 	}
 	if running {
 		why = cmp.Or(why, "it was created without injection")

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
@@ -82,11 +83,11 @@ func (p *Plan) plannedFrom(ref model.ObjectRef, from controller.ObjectKey) bool 
 var objectInText = regexp.MustCompile(`\b(\w+) ([\w-]+)/([\w.-]*\w)`)
 
 // NotServed returns the finding about an object of the manifests for one about a planned object whose requests another
-// object gets. It reports false for other findings.
+// object gets, or whose certificate is not served. It reports false for other findings.
 func (p *Plan) NotServed(f model.Finding) (manifest.Fault, bool) {
 	d, at, planned := p.Source(f.Object)
-	ofRule := strings.Contains(f.Path, ".paths[") || strings.Contains(f.Path, ".matches[")
-	if !planned || !ofRule || f.Code != model.CodeNameConflict {
+	named := func(part string) bool { return strings.Contains(f.Path, part) }
+	if !planned || !slices.ContainsFunc([]string{".paths[", ".matches[", ".tls["}, named) || f.Code != model.CodeNameConflict {
 		return manifest.Fault{}, false
 	}
 	text := objectInText.ReplaceAllStringFunc(f.Text, func(named string) string {
@@ -98,7 +99,9 @@ func (p *Plan) NotServed(f model.Finding) (manifest.Fault, bool) {
 		}
 		return named
 	})
-	return manifest.Fault{Document: d, Finding: model.NewFinding(at, f.Code, text)}, true
+	out := model.NewFinding(at, f.Code, text)
+	out.Severity = f.Severity
+	return manifest.Fault{Document: d, Finding: out}, true
 }
 
 // fieldPath is the path of a field at the beginning of a part of a message.
