@@ -30,6 +30,21 @@ func (m *Mesh) aliasesOf(name string) []string {
 	return out
 }
 
+// Aliases returns the names of a list from InAllTrustDomains that are the same identity as another one of the list, in
+// TrustDomain, and the rest. The rest does not change when aliases come and go.
+func (m *Mesh) Aliases(names []string) (aliases, rest []string) {
+	for _, name := range names {
+		id, is := ParseIdentity(name)
+		own := Identity{TrustDomain: m.TrustDomain, Namespace: id.Namespace, Account: id.Account}.String()
+		if is && slices.Contains(m.TrustDomainAliases, id.TrustDomain) && slices.Contains(names, own) {
+			aliases = append(aliases, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	return aliases, rest
+}
+
 // inAllDomains returns names with those that are the same identity, sorted.
 func (m *Mesh) inAllDomains(names []string) []string {
 	out := slices.Clone(names)

@@ -168,13 +168,15 @@ func (k *CAStore) dueSteps() (before Phase, after state, steps []string, err err
 }
 
 // TrustDomains returns the trust domains of the roots in the bundle, sorted. Names in certificates that differ in these
-// only are the same identity. Of a CA that Anymesh does not manage, roots do not name any.
+// only are the same identity. Those of former roots are among them: no new certificate has them, but connections go on
+// that began with one. Of a CA that Anymesh does not manage, roots do not name any.
 func (k *CAStore) TrustDomains() []string {
 	k.mu.Lock()
 	s := k.state
 	k.mu.Unlock()
 	out := []string{k.Current().TrustDomain()}
 	if s.managed {
+		out = append(out, s.formerDomains...)
 		for _, root := range s.bundle.roots {
 			if domain := trustDomainOf(root); domain != "" {
 				out = append(out, domain)

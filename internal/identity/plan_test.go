@@ -164,11 +164,11 @@ func TestRotationToAnotherTrustDomain(t *testing.T) {
 	trusted("next.example", "cluster.local", "next.example")
 	p.wait(t)
 	p.follow(t, Plan{Active: "two", TrustDomains: domains}, Steady, "two")
-	trusted("next.example", "next.example")
+	trusted("next.example", "cluster.local", "next.example") // of connections that began before
 
 	// Without its object, the root stays: the next one is that of the options.
 	p.follow(t, Plan{}, Steady, "two")
-	trusted("next.example", "next.example")
+	trusted("next.example", "cluster.local", "next.example")
 	p.follow(t, Plan{Active: "three"}, Publishing, "two", "three")
 	trusted("next.example", "cluster.local", "next.example")
 }
@@ -205,7 +205,10 @@ func TestAnotherTrustDomainOfTheOperator(t *testing.T) {
 		syncAll(t, k)
 		clock.advance(phaseLength(time.Hour) + time.Second)
 	}
-	if got := k.TrustDomains(); !cmp.Equal(got, []string{"next.example"}) || k.Current().TrustDomain() != got[0] {
+	if got := k.TrustDomains(); !cmp.Equal(got, []string{"cluster.local", "next.example"}) {
 		t.Errorf("after the rotation: %v", got)
+	}
+	if got := k.Current().TrustDomain(); got != "next.example" {
+		t.Errorf("after the rotation, the root signs for %s", got)
 	}
 }

@@ -29,6 +29,9 @@ var Phases = []Phase{Steady, Publishing, Retiring}
 // rotations ago can still verify the control plane.
 const maxCrossCerts = 8
 
+// maxFormerDomains is the maximum number of stored trust domains of removed roots.
+const maxFormerDomains = 8
+
 // state is the stored state of a CA. Several replicas share it, and each may crash at any time: the next step depends
 // only on the state, the policy and the clock.
 type state struct {
@@ -43,6 +46,7 @@ type state struct {
 	rotateRequested bool                // a new root is requested
 	managed         bool                // Anymesh rotates the root
 	names           rootNames
+	formerDomains   []string // trust domains of roots that were removed, latest first
 }
 
 // policy is the configuration of the operator, with what objects of users plan.
@@ -122,7 +126,7 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 		if p.plan.keeps(s.names) && now.Before(s.rotateAt()) {
 			return s, steps, nil
 		}
-		s.bundle = s.bundle.without(s.previous)
+		s.bundle, s.formerDomains = s.bundle.without(s.previous), s.withFormerDomain(trustDomainOf(s.previous))
 		s.previous, s.names.previous, s.phaseEnd = nil, "", time.Time{}
 		did("old root removed from the trust bundle")
 	}
@@ -179,6 +183,15 @@ func (p policy) check() error {
 			p.rootTTL, p.leafTTL)
 	}
 	return checkTrustDomain(p.trustDomain)
+}
+
+// withFormerDomain returns the former trust domains with one more, which may be empty.
+func (s state) withFormerDomain(domain string) []string {
+	if domain == "" || slices.Contains(s.formerDomains, domain) {
+		return s.formerDomains
+	}
+	out := append([]string{domain}, s.formerDomains...)
+	return out[:min(len(out), maxFormerDomains)]
 }
 
 // ca returns the CA of the state. A managed one signs in the trust domain of its root, others in that of the operator.

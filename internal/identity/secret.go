@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,8 @@ const (
 	// names of the roots in a Plan
 	signerNameAnnotation, nextNameAnnotation = "anymesh.dev/root-name", "anymesh.dev/next-root-name"
 	previousNameAnnotation                   = "anymesh.dev/previous-root-name"
+	// formerDomainsAnnotation has trust domains, separated by blanks
+	formerDomainsAnnotation = "anymesh.dev/former-trust-domains"
 
 	// generatedAnnotation is on a Secret of another program with a CA that Anymesh made, where Helm sets the label.
 	generatedAnnotation          = "anymesh.dev/generated"
@@ -76,6 +79,7 @@ func decodeStateData(s *corev1.Secret, trustDomain string, now func() time.Time)
 		managed: Managed(s) && bytes.Equal(ca.cert.RawIssuer, ca.cert.RawSubject),
 		names: rootNames{s.Annotations[signerNameAnnotation], s.Annotations[nextNameAnnotation],
 			s.Annotations[previousNameAnnotation]},
+		formerDomains: strings.Fields(s.Annotations[formerDomainsAnnotation]),
 	}
 	if out.next, err = decodeNext(s.Data[nextCertKey], s.Data[nextKeyKey]); err != nil {
 		return state{}, fmt.Errorf("data[%q]: %w", nextCertKey, err)
@@ -156,7 +160,7 @@ func (s state) encode(in *corev1.Secret) error {
 	}
 	notes := map[string]string{maxLeafTTLAnnotation: s.maxLeafTTL.String(), phaseEndAnnotation: "",
 		RotateAnnotation: "", signerNameAnnotation: s.names.signer, nextNameAnnotation: s.names.next,
-		previousNameAnnotation: s.names.previous}
+		previousNameAnnotation: s.names.previous, formerDomainsAnnotation: strings.Join(s.formerDomains, " ")}
 	if !s.phaseEnd.IsZero() {
 		notes[phaseEndAnnotation] = s.phaseEnd.UTC().Format(time.RFC3339Nano)
 	}

@@ -108,7 +108,7 @@ func (r *renderer) withTLS(l model.Listener, chain *listenerv3.FilterChain) []*l
 		secured.Filters = nil
 	} else {
 		var secrets []sidecar.Resource
-		secured.TransportSocket, secrets = serverSocket(l, *l.TLS.Certificate, l.TLS.Origin)
+		secured.TransportSocket, secrets = r.serverSocket(l, *l.TLS.Certificate, l.TLS.Origin)
 		r.addSecrets(secrets)
 	}
 	if l.TLS.Mode == model.TLSStrict {
@@ -122,7 +122,7 @@ func (r *renderer) withTLS(l model.Listener, chain *listenerv3.FilterChain) []*l
 func (r *renderer) hostChains(l model.Listener, secured *listenerv3.FilterChain) []*listenerv3.FilterChain {
 	var out []*listenerv3.FilterChain
 	for _, h := range l.TLS.Hosts {
-		socket, secrets := serverSocket(l, h.Certificate, h.Origin)
+		socket, secrets := r.serverSocket(l, h.Certificate, h.Origin)
 		r.addSecrets(secrets)
 		out = append(out, &listenerv3.FilterChain{
 			Name: secured.Name + "_" + h.Hosts[0], Filters: secured.Filters, TransportSocket: socket,

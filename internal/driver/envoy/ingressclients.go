@@ -89,7 +89,7 @@ func (r *renderer) withIngress(l model.Listener, plain, secured *listenerv3.Filt
 		chain := proto.CloneOf(secured)
 		chain.Name += "_ingress_" + n
 		if l.TLS.Certificate != nil {
-			chain.TransportSocket, _ = serverSocket(open, *l.TLS.Certificate, l.TLS.Origin)
+			chain.TransportSocket, _ = r.serverSocket(open, *l.TLS.Certificate, l.TLS.Origin)
 		}
 		if n != "" {
 			chain.FilterChainMatch.ServerNames = []string{n}

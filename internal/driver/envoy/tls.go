@@ -16,13 +16,28 @@ import (
 
 // serverSocket returns the TLS socket of a listener with one of its certificates, and its secrets, which are of an
 // origin.
-func serverSocket(l model.Listener, c model.Certificate,
+func (r *renderer) serverSocket(l model.Listener, c model.Certificate,
 	origin model.Origin) (*corev3.TransportSocket, []sidecar.Resource) {
 	context, secrets := tlsContext("ingress", l.Protocol, &c, l.TLS.Validation, origin)
+	if v := l.TLS.Validation; v != nil && len(v.Names) > 0 && v.TrustSecret.Provider == model.ProviderMesh {
+		secrets[len(secrets)-1] = r.trustOfPeers(context.GetCombinedValidationContext(), v.Names, origin)
+	}
 	return transportSocket(&tlsv3.DownstreamTlsContext{
 		CommonTlsContext:         context,
 		RequireClientCertificate: wrapperspb.Bool(l.TLS.Validation != nil),
 	}), secrets
+}
+
+// trustOfPeers makes names in aliases of the trust domain a part of the secret with the trusted authorities, and returns
+// it: a change of a filter chain closes its connections, and the aliases change while the root is rotated.
+func (r *renderer) trustOfPeers(v *tlsv3.CommonTlsContext_CombinedCertificateValidationContext, names []string,
+	origin model.Origin) sidecar.Resource {
+	aliases, rest := r.view.Mesh.Aliases(names)
+	v.DefaultValidationContext.MatchTypedSubjectAltNames = nameMatchers(rest)
+	v.ValidationContextSdsSecretConfig.Name += "~" + model.Hash(rest)
+	secret := trustFiles(v.ValidationContextSdsSecretConfig.Name, identityTrust)
+	secret.GetValidationContext().MatchTypedSubjectAltNames = nameMatchers(aliases)
+	return newResource(secret.Name, secret, origin)
 }
 
 // clientSocket returns the TLS socket of connections to a destination, and its secrets.
