@@ -106,6 +106,10 @@ type PodOptions struct {
 	AllInbound             bool
 	InboundPortExclusions  []int
 	OutboundPortExclusions []int
+	// PortExclusionsBy is the annotation of the pod with OutboundPortExclusions, but for AlwaysExcluded: those that all
+	// pods of the dialect have.
+	PortExclusionsBy string
+	AlwaysExcluded   []int
 	// OutboundIPExclusions are destination addresses and CIDR ranges that are not captured.
 	OutboundIPExclusions []string
 	// OutboundIPInclusions are the only destinations that are captured, but for the exclusions; empty means all.

@@ -32,8 +32,9 @@ type capture struct {
 	// reports that the connections of other containers are.
 	users  model.Step
 	others bool
-	// own are the options of the pod, and all those with the settings of the mesh.
+	// own are the options of the pod by the dialect of this title, and all those with the settings of the mesh.
 	own, all dialect.PodOptions
+	title    string
 	settings model.Origin
 }
 
@@ -59,7 +60,7 @@ func (f *finder) readCapture(w model.Workload, pod *corev1.Pod) capture {
 		if fault != nil || !is || key.Name != w.Name {
 			continue
 		}
-		out := capture{pod: pod, bare: f.whyBare(d, pod)}
+		out := capture{pod: pod, bare: f.whyBare(d, pod), title: d.Title()}
 		var err error
 		if out.own, err = d.PodOptions(pod, w); err != nil {
 			return capture{}
@@ -151,7 +152,12 @@ func (c capture) excluding(f *finder, w lookup.Workload, r Request) model.Step {
 		}
 	}
 	step := model.Step{Origin: model.NewOrigin(dialect.RefOf(c.pod)), Text: excludes(c.own, r.Port, address)}
-	if step.Text == "" {
+	switch port := int(r.Port); {
+	case slices.Contains(c.own.AlwaysExcluded, port):
+		step.Text += " in all pods of " + c.title
+	case slices.Contains(c.own.OutboundPortExclusions, port):
+		step.Origin = step.Origin.At("metadata.annotations[" + c.own.PortExclusionsBy + "]")
+	case step.Text == "":
 		step = model.Step{Origin: c.settings, Text: excludes(c.all, r.Port, address)}
 	}
 	if step.Text != "" {

@@ -2,6 +2,7 @@ package appmesh
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,11 +12,10 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Defaults of App Mesh: SSH and the instance metadata service of the cloud are not captured.
-var (
-	defaultIgnoredPorts = []int{22}
-	defaultIgnoredIPs   = []string{"169.254.169.254"}
-)
+// App Mesh captures neither SSH, whatever the annotation says, nor by default the instance metadata service of the cloud.
+const sshPort = 22
+
+var defaultIgnoredIPs = []string{"169.254.169.254"}
 
 // gatewayContainer is the container of a gateway's pod that becomes the proxy, whatever its sidecarClass is.
 const gatewayContainer = "envoy"
@@ -24,8 +24,8 @@ const gatewayContainer = "envoy"
 // the variable.
 func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
-		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
-		OutboundIPExclusions: defaultIgnoredIPs, IPv6: true, CNI: usesCNI(pod),
+		InboundPorts: listenerPorts(w), OutboundIPExclusions: defaultIgnoredIPs, IPv6: true, CNI: usesCNI(pod),
+		PortExclusionsBy: prefix + "egressIgnoredPorts",
 	}
 	if w.Role == model.RoleGateway {
 		o.ProxyContainer, o.InboundPorts, o.CNI = gatewayContainer, nil, false
@@ -60,6 +60,10 @@ func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptio
 		if err := a.parse(value); err != nil {
 			return dialect.PodOptions{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
 		}
+	}
+	if !slices.Contains(o.OutboundPortExclusions, sshPort) {
+		o.OutboundPortExclusions = append(o.OutboundPortExclusions, sshPort)
+		o.AlwaysExcluded = []int{sshPort}
 	}
 	o.SecretMounts = append(o.SecretMounts, acmSecrets(w)...)
 	d.addSDS(&o, pod)

@@ -15,7 +15,9 @@ import (
 
 // PodOptions captures all connections, except for those that annotations exclude.
 func (Dialect) PodOptions(pod *corev1.Pod, _ model.Workload) (dialect.PodOptions, error) {
-	o := dialect.PodOptions{AllInbound: true, IPv6: true}
+	o := dialect.PodOptions{
+		AllInbound: true, IPv6: true, PortExclusionsBy: prefix + "outbound-port-exclusion-list",
+	}
 	if value, is := pod.Labels[injectionAnnotation]; is {
 		o.Warnings = append(o.Warnings, fmt.Sprintf(
 			"label %s: %s has no effect: only the annotation of this name has", injectionAnnotation, value))

@@ -27,6 +27,7 @@ func TestExclusionsAndInclusions(t *testing.T) {
 	}), model.Workload{})
 	want := dialect.PodOptions{
 		AllInbound: true, IPv6: true, InboundPortExclusions: []int{6379, 7070}, OutboundPortExclusions: []int{5432},
+		PortExclusionsBy:     prefix + "outbound-port-exclusion-list",
 		OutboundIPExclusions: []string{"10.9.0.0/16"}, OutboundIPInclusions: []string{"10.0.0.0/8", "fd00::/8"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

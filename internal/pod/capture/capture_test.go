@@ -84,7 +84,7 @@ func TestCapture(t *testing.T) {
 	expect(t, "application of another user", pod.dialAs(65534, 65534, "10.0.0.2:7000"), "egress for 10.0.0.2:7000")
 	expect(t, "ignored port", pod.dial("10.0.0.2:5432"), "outside")
 	expect(t, "ignored port, IPv6", pod.dial("[fd00::2]:5432"), "outside")
-	expect(t, "port 22", pod.dial("10.0.0.2:22"), "outside")
+	expect(t, "SSH", pod.dial("10.0.0.2:22"), "egress for 10.0.0.2:22")
 	expect(t, "ignored network", pod.dial("10.9.0.1:7000"), "outside")
 	expect(t, "ignored network, IPv6", pod.dial("[fd09::1]:7000"), "outside")
 	expect(t, "the proxy's user", pod.dialAs(1337, 65534, "10.0.0.2:7000"), "outside")

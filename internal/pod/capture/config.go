@@ -20,15 +20,12 @@ const (
 	EnvOpenPorts    = "ANYMESH_CAPTURE_OPEN_PORTS"     // those that are not captured though all are, comma separated; none
 	EnvIgnoredIPs   = "ANYMESH_CAPTURE_EXCLUDED_IPS"   // addresses and CIDRs, comma separated; none
 	EnvIncludedIPs  = "ANYMESH_CAPTURE_INCLUDED_IPS"   // the only ones that are captured, like those before; all
-	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; 22 in any case
+	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; none
 	EnvDNSPort      = "ANYMESH_CAPTURE_DNS_PORT"       // of the agent's DNS server; without it, DNS is not captured
 	EnvAppIPs       = "ANYMESH_CAPTURE_APP_IPS"        // where the application listens, in place of loopback addresses, comma separated; none
 	EnvProxyPorts   = "ANYMESH_CAPTURE_PROXY_PORTS"    // of the proxy on loopback addresses, comma separated; none
 	EnvIPv6         = "ANYMESH_CAPTURE_IPV6"           // 1, or 0 for IPv4 only; 1
 )
-
-// sshPort is never captured, as in App Mesh.
-const sshPort = 22
 
 // Config selects the traffic to capture. The zero value captures nothing.
 type Config struct {
@@ -70,7 +67,7 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	if c.AllAppPorts || len(c.AppPorts) > 0 || r.value(EnvIngressPort) != "" {
 		c.IngressPort = r.port(EnvIngressPort)
 	}
-	c.IgnoredPorts = unique(append(r.ports(EnvIgnoredPorts), sshPort))
+	c.IgnoredPorts = r.ports(EnvIgnoredPorts)
 	c.IgnoredAddresses = r.prefixes(EnvIgnoredIPs)
 	c.IncludedAddresses = r.prefixes(EnvIncludedIPs)
 	c.AppAddresses, c.ProxyPorts = r.prefixes(EnvAppIPs), r.ports(EnvProxyPorts)

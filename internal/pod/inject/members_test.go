@@ -107,7 +107,7 @@ func TestPacketRulesOfAMember(t *testing.T) {
 	}
 	text := c.Rules().String()
 	for _, want := range []string{
-		"set ignored_ports {\n\t\ttype inet_service; elements = { 22, 80, 6379, 8201, 50005 }",
+		"set ignored_ports {\n\t\ttype inet_service; elements = { 80, 6379, 8201, 50005 }",
 		"elements = { 10.0.0.1/32 }",
 		"elements = { 3500, 15020 }",
 	} {
