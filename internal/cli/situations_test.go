@@ -24,7 +24,7 @@ import (
 //	lint      the warnings and errors, or "no findings"
 //	explain   PROTOCOL DESTINATION [SHARE] [→ WORKLOAD] [: FAILURE] of each destination, or the outcome. More lines are
 //	          "says TEXT", "does not say TEXT" and "has no limit of time"
-//	describe  "a sidecar", or "no sidecar"; of a Route, why it is not served, or "no error"
+//	describe  "a sidecar", or "no sidecar" and why; of a Route, why it is not served, or "no error"
 func TestSituations(t *testing.T) {
 	var folders []string
 	for _, of := range []string{"testdata/osm/*", "testdata/outside/*"} {
@@ -167,8 +167,8 @@ func outcome(a explain.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// describeAnswer reports whether a workload has a pod with a sidecar, and of a Route why it is not served. A workload
-// that is not known has no sidecar.
+// describeAnswer reports whether a workload has a pod with a sidecar, else why not, and of a Route why it is not served.
+// A workload that is not known has no sidecar.
 func describeAnswer(t *testing.T, command string, _ []string) []string {
 	t.Helper()
 	if strings.Contains(command, "route/") {
@@ -178,18 +178,20 @@ func describeAnswer(t *testing.T, command string, _ []string) []string {
 		}
 		return []string{"no error"}
 	}
-	code, out, _ := run(t, command+" -o json")
-	var workload struct {
-		Instances      []model.Endpoint
-		WithoutSidecar []describe.BarePod
-	}
-	if err := json.Unmarshal(out, &workload); err != nil && code == 0 {
-		t.Fatalf("anymesh %s: %v", command, err)
-	}
-	if len(workload.Instances) > len(workload.WithoutSidecar) {
+	code, out, _ := run(t, command)
+	switch {
+	case code != 0:
+		return []string{"no sidecar"}
+	case bytes.Contains(out, []byte("\napplication with a sidecar")):
 		return []string{"a sidecar"}
 	}
-	return []string{"no sidecar"}
+	var workload struct{ WithoutSidecar []describe.BarePod }
+	decode(t, command, &workload)
+	answer := []string{"no sidecar"}
+	for _, b := range workload.WithoutSidecar {
+		answer = append(answer, b.Reason)
+	}
+	return answer
 }
 
 // decode decodes the JSON output of a command.

@@ -42,6 +42,12 @@ type PodWorkloads interface {
 	NewWorkload(objects []client.Object, pod *corev1.Pod, key model.Key) model.Workload
 }
 
+// InjectionReasons is a dialect that says which setting keeps injection from a pod.
+type InjectionReasons interface {
+	// WhyDisabled returns why the mode of a pod and its namespace is InjectionDisabled.
+	WhyDisabled(pod *corev1.Pod, namespace *corev1.Namespace) string
+}
+
 // InjectionMode is the injection setting of a pod and its namespace.
 type InjectionMode int
 
@@ -59,6 +65,9 @@ const (
 func NoSidecar(d Injection, pod *corev1.Pod, namespace *corev1.Namespace) string {
 	switch {
 	case d.InjectionMode(pod, namespace) == InjectionDisabled:
+		if r, has := d.(InjectionReasons); has {
+			return r.WhyDisabled(pod, namespace)
+		}
 		return fmt.Sprintf("an annotation of the pod, or a label of namespace %s, turns injection off", namespace.Name)
 	case pod.Spec.HostNetwork:
 		return "spec.hostNetwork is true, and all pods of a node would share the sidecar"

@@ -26,6 +26,7 @@ var optional = map[string]reflect.Type{
 	"Elsewhere":         reflect.TypeFor[dialect.Elsewhere](),
 	"Finalizers":        reflect.TypeFor[dialect.Finalizers](),
 	"Injection":         reflect.TypeFor[dialect.Injection](),
+	"InjectionReasons":  reflect.TypeFor[dialect.InjectionReasons](),
 	"Installed":         reflect.TypeFor[dialect.Installed](),
 	"Keeping":           reflect.TypeFor[dialect.Keeping](),
 	"Manifests":         reflect.TypeFor[dialect.Manifests](),

@@ -3,6 +3,8 @@ package describe
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,7 +24,8 @@ type BarePod struct {
 	Reason string         `json:"reason"`
 }
 
-// barePods returns the pods of an application that have no sidecar. Pods of files get it when they are created.
+// barePods returns the pods of an application that have no sidecar, also those that are no instances because injection
+// leaves them out or refuses them. Pods of files get it when they are created.
 func barePods(s *engine.State, w lookup.Workload, instances []model.Endpoint) []BarePod {
 	if w.Role == model.RoleGateway {
 		return nil // its pods have their proxy in the manifest
@@ -36,9 +39,11 @@ func barePods(s *engine.State, w lookup.Workload, instances []model.Endpoint) []
 			namespaces[o.Name] = o
 		}
 	}
+	own := w.Origin.Object().Namespace
 	var out []BarePod
 	for _, e := range instances {
 		pod := pods[e.Instance.UID]
+		delete(pods, e.Instance.UID)
 		if pod == nil || e.SidecarClass != "" || w.Pod != nil && w.Pod.Instance != e.Instance {
 			continue
 		}
@@ -46,7 +51,38 @@ func barePods(s *engine.State, w lookup.Workload, instances []model.Endpoint) []
 			out = append(out, BarePod{e.Instance, why})
 		}
 	}
+	if w.Pod != nil {
+		return out
+	}
+	for uid, pod := range pods {
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		ns := namespaces[pod.Namespace]
+		if pod.Namespace != own || ended || ns == nil || manifest.AssumedNamespace(ns) || manifest.NoReplicas(pod) {
+			continue
+		}
+		if why := cmp.Or(refused(s, w, pod), dialect.WithoutSidecar(s.Objects, pod, ns, w.Key)); why != "" {
+			out = append(out, BarePod{model.Instance{Namespace: pod.Namespace, Name: pod.Name, UID: uid}, why})
+		}
+	}
+	slices.SortFunc(out, func(a, b BarePod) int { return strings.Compare(a.Pod.Name, b.Pod.Name) })
 	return out
+}
+
+// refused returns why admission refuses a pod of a workload; empty if it does not, or if the pod is of another one.
+// Without its annotations, the pod would be of the workload.
+func refused(s *engine.State, w lookup.Workload, pod *corev1.Pod) string {
+	plain := pod.DeepCopy()
+	plain.Annotations = nil
+	for _, d := range dialect.Implementing[dialect.Injection](dialect.All()) {
+		_, _, fault := d.SelectWorkload(s.Objects, pod, pod.Namespace)
+		if fault == nil {
+			continue
+		}
+		if key, is, err := d.SelectWorkload(s.Objects, plain, pod.Namespace); err == nil && is && key == w.Key {
+			return "no pod can be created: " + fault.Error()
+		}
+	}
+	return ""
 }
 
 // whyBare returns why a pod has no sidecar; empty if it has one.
@@ -68,6 +104,11 @@ func whyBare(s *engine.State, w lookup.Workload, pod *corev1.Pod, ns *corev1.Nam
 // application describes the pods of an application.
 func (d Workload) application() string {
 	all := len(d.Instances)
+	for _, b := range d.WithoutSidecar {
+		if !slices.ContainsFunc(d.Instances, func(e model.Endpoint) bool { return e.Instance.UID == b.Pod.UID }) {
+			all++
+		}
+	}
 	if d.Pod != nil {
 		all = 1
 	}

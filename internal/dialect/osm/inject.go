@@ -65,6 +65,20 @@ func (Dialect) WorkloadReads() []client.Object {
 	return []client.Object{&corev1.Namespace{}, &corev1.ServiceAccount{}}
 }
 
+// WhyDisabled names the annotation that turns injection off, or that is missing.
+func (d Dialect) WhyDisabled(pod *corev1.Pod, ns *corev1.Namespace) string {
+	if _, is := d.meshOf(ns); !is {
+		return fmt.Sprintf("namespace %s is not of mesh %s", ns.Name, d.meshName())
+	}
+	if value, is := pod.Annotations[injectionAnnotation]; is {
+		return fmt.Sprintf("annotation %s of the pod is %s", injectionAnnotation, value)
+	}
+	if value, is := ns.Annotations[injectionAnnotation]; is {
+		return fmt.Sprintf("annotation %s of namespace %s is %s", injectionAnnotation, ns.Name, value)
+	}
+	return fmt.Sprintf("neither the pod nor namespace %s has the annotation %s: enabled", ns.Name, injectionAnnotation)
+}
+
 // SelectWorkload returns the workload of the pod's ServiceAccount.
 func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	account := types.NamespacedName{
