@@ -167,8 +167,8 @@ func outcome(a explain.Result) string {
 	return strings.Join(all, "; ")
 }
 
-// describeAnswer reports whether a workload has a pod with a sidecar, else why not, and of a Route why it is not served.
-// A workload that is not known has no sidecar.
+// describeAnswer reports whether a workload has a pod with a sidecar, else why not, and of a Route why it is not
+// served. A workload that is not known has no sidecar.
 func describeAnswer(t *testing.T, command string, _ []string) []string {
 	t.Helper()
 	if strings.Contains(command, "route/") {

@@ -12,9 +12,10 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// App Mesh captures neither SSH, whatever the annotation says, nor by default the instance metadata service of the cloud.
+// sshPort is never captured, whatever the annotation says.
 const sshPort = 22
 
+// The instance metadata service of the cloud is not captured by default.
 var defaultIgnoredIPs = []string{"169.254.169.254"}
 
 // gatewayContainer is the container of a gateway's pod that becomes the proxy, whatever its sidecarClass is.

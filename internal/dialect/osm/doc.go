@@ -50,12 +50,13 @@ var (
 	_ dialect.Statuses     = Dialect{}
 	_ dialect.Transforms   = Dialect{}
 
-	_ dialect.Conversions     = Dialect{}
-	_ dialect.SidecarSettings = Dialect{}
-	_ dialect.References      = Dialect{}
-	_ dialect.Roots           = Dialect{}
-	_ dialect.Refusals        = Dialect{}
-	_ dialect.Keeping         = Dialect{}
+	_ dialect.Conversions      = Dialect{}
+	_ dialect.SidecarSettings  = Dialect{}
+	_ dialect.InjectionReasons = Dialect{}
+	_ dialect.References       = Dialect{}
+	_ dialect.Roots            = Dialect{}
+	_ dialect.Refusals         = Dialect{}
+	_ dialect.Keeping          = Dialect{}
 
 	_ dialect.OtherControllers = Dialect{}
 	_ dialect.OptionalKinds    = Dialect{}
