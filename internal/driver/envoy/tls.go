@@ -28,8 +28,8 @@ func (r *renderer) serverSocket(l model.Listener, c model.Certificate,
 	}), secrets
 }
 
-// trustOfPeers makes names in aliases of the trust domain a part of the secret with the trusted authorities, and returns
-// it: a change of a filter chain closes its connections, and the aliases change while the root is rotated.
+// trustOfPeers makes names in aliases of the trust domain a part of the secret with the trusted authorities, which it
+// returns: a change of a filter chain closes its connections, and the aliases change while the root is rotated.
 func (r *renderer) trustOfPeers(v *tlsv3.CommonTlsContext_CombinedCertificateValidationContext, names []string,
 	origin model.Origin) sidecar.Resource {
 	aliases, rest := r.view.Mesh.Aliases(names)
