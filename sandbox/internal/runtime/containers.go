@@ -113,7 +113,7 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 	r.mu.Lock()
 	c.state, c.started, c.proc = rt.ContainerState_CONTAINER_RUNNING, time.Now(), p
 	r.mu.Unlock()
-	r.deliver(c.pod, id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
+	r.deliverStarted(c.pod, id)
 	go r.await(c, p)
 	return nil
 }

@@ -45,11 +45,11 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerE
 	return ctx.Err()
 }
 
-// deliver emits a change that a call of the kubelet makes, and returns when the kubelet has it in its cache. Every five
-// seconds, the kubelet takes its cache for current: after a call that returned earlier, it would see the state before
-// the call, and repeat it.
-func (r *Runtime) deliver(s *sandbox, id string, kind rt.ContainerEventType) {
-	r.emit(s, id, kind)
+// deliverStarted tells the kubelet that a container or a Pod has started, and returns when the kubelet has this in its
+// cache. Every five seconds, the kubelet takes its cache for current: after a call that returned earlier, it would see
+// the state before the call, and repeat it.
+func (r *Runtime) deliverStarted(s *sandbox, id string) {
+	r.emit(s, id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
 	// The kubelet handles one event after the other: when it takes the second one, on which it does not act, it has
 	// handled the first.
 	last := r.emit(s, s.id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)

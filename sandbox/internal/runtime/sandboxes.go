@@ -50,7 +50,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, cfg *rt.PodSandboxConfig, _ s
 	r.mu.Lock()
 	r.sandboxes[id] = s
 	r.mu.Unlock()
-	r.deliver(s, id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
+	r.deliverStarted(s, id)
 	return id, nil
 }
 
