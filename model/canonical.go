@@ -69,6 +69,9 @@ func (w *Workload) Canonical() {
 func (s *Service) Canonical() {
 	slices.Sort(s.Hosts)
 	slices.Sort(s.Aliases)
+	if s.GroupAliases != nil {
+		slices.Sort(s.GroupAliases.Aliases)
+	}
 	slices.SortFunc(s.Addresses, netip.Addr.Compare)
 	slices.SortFunc(s.Reserved, netip.Addr.Compare)
 	slices.SortFunc(s.Pods, func(a, b ServicePod) int {

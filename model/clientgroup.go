@@ -13,20 +13,39 @@ type ServiceVariant struct {
 	Router      string `json:"router"`
 }
 
+// GroupAliases are further host names of a service for the workloads of a client group: a name without namespace means
+// the service of the client's own.
+type GroupAliases struct {
+	ClientGroup string   `json:"clientGroup"`
+	Aliases     []string `json:"aliases"`
+}
+
 // reachableVariant is what a service is for a client group.
 type reachableVariant struct {
 	group string
 	*ReachableService
 }
 
-// of returns what the service is for workloads of client groups: its first variant for one of them, else itself.
+// of returns what the service is for workloads of client groups: its first variant for one of them, else itself, with
+// the aliases for one of them.
 func (s *ReachableService) of(groups []string) *ReachableService {
-	for _, v := range s.variants {
-		if slices.Contains(groups, v.group) {
-			return v.ReachableService
-		}
+	out := s
+	if i := slices.IndexFunc(s.variants, func(v reachableVariant) bool { return slices.Contains(groups, v.group) }); i >= 0 {
+		out = s.variants[i].ReachableService
 	}
-	return s
+	if out.aliased != nil && slices.Contains(groups, s.Service.GroupAliases.ClientGroup) {
+		return out.aliased
+	}
+	return out
+}
+
+// addAliased adds what the service is for workloads of the client group that has further names for it.
+func (s *ReachableService) addAliased() {
+	if more := s.Service.GroupAliases; more != nil {
+		aliased := *s
+		aliased.setHosts(slices.Concat(s.hosts, more.Aliases))
+		s.aliased = &aliased
+	}
 }
 
 // Takes reports whether an endpoint of the group or the workload of the destination gets traffic.
@@ -37,7 +56,7 @@ func (d *Destination) includes(e *Endpoint) bool {
 	return len(d.Discovery.Identities) == 0 || slices.Contains(d.Discovery.Identities, e.Identity)
 }
 
-// equalExceptVariants reports whether both are equal for clients without a variant.
+// equalExceptVariants reports whether both are equal, except for the clients and the routers of variants.
 func (s *Service) equalExceptVariants(o *Service) bool {
 	a, b := *s, *o
 	a.Variants, b.Variants = nil, nil

@@ -190,6 +190,8 @@ type Service struct {
 	Private bool `json:"private,omitempty"`
 	// Aliases are further host names with the same meaning.
 	Aliases []string `json:"aliases,omitempty"`
+	// GroupAliases are further host names for some clients; nil for none.
+	GroupAliases *GroupAliases `json:"groupAliases,omitempty"`
 	// Addresses are virtual addresses that identify the service for protocols without a host name: the cluster IPs of
 	// the Service with this name.
 	Addresses []netip.Addr `json:"addresses,omitempty"`

@@ -18,6 +18,7 @@ type ReachableService struct {
 
 	hosts    []string // of the bindings
 	variants []reachableVariant
+	aliased  *ReachableService // for the workloads of the group in GroupAliases; nil for none
 }
 
 // ReachablePort is a service on a port.
@@ -41,21 +42,27 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	if !known {
 		return nil, false
 	}
-	out := &ReachableService{Service: service, hosts: service.HostNames()}
-	out.HostNames = out.hosts
-	if slices.ContainsFunc(out.hosts, func(name string) bool { return hostName(name) != name }) {
-		out.HostNames = nil
-		for _, name := range out.hosts {
-			out.HostNames = append(out.HostNames, hostName(name))
-		}
-	}
+	out := &ReachableService{Service: service}
+	out.setHosts(service.HostNames())
 	out.addPorts(c, service.Router)
+	out.addAliased()
 	for _, v := range service.Variants {
 		variant := &ReachableService{Service: service, HostNames: out.HostNames, hosts: out.hosts}
 		variant.addPorts(c, v.Router)
+		variant.addAliased()
 		out.variants = append(out.variants, reachableVariant{v.ClientGroup, variant})
 	}
 	return out, true
+}
+
+func (s *ReachableService) setHosts(hosts []string) {
+	s.hosts, s.HostNames = hosts, hosts
+	if slices.ContainsFunc(hosts, func(name string) bool { return hostName(name) != name }) {
+		s.HostNames = nil
+		for _, name := range hosts {
+			s.HostNames = append(s.HostNames, hostName(name))
+		}
+	}
 }
 
 // addPorts adds the ports of a router.

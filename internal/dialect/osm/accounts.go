@@ -28,7 +28,7 @@ func (r *rules) addAccounts(g *incremental.Graph, objects *store.Objects) {
 		membership: r.readsMembership(rule), trustDomain: r.dialect.trustDomain(),
 		settings: incremental.Reads(rule, r.settings), listened: incremental.Reads(rule, r.listened),
 		clientGroups: incremental.Reads(rule, r.clientGroups), egress: incremental.Reads(rule, r.egress),
-		upstreams: incremental.Reads(rule, r.upstreams),
+		upstreams: incremental.Reads(rule, r.upstreams), sharedNames: incremental.Reads(rule, r.sharedNames),
 		workloads: r.out.EmitsWorkloads(rule), policies: r.out.EmitsAuthorizationPolicies(rule),
 		members: incremental.Emits(rule, r.out.Members), findings: r.out.EmitsFindings(rule),
 	}, (*accountRule).evaluate)
@@ -49,6 +49,7 @@ type accountRule struct {
 	// clientGroups are those of the account.
 	clientGroups *incremental.Reader[types.NamespacedName, string]
 	upstreams    *incremental.Reader[types.NamespacedName, *upstreamSetting]
+	sharedNames  *incremental.Reader[string, string]
 	workloads    store.Output[model.Key, model.Workload]
 	policies     store.Output[model.Key, model.AuthorizationPolicy]
 	members      *incremental.Emitter[model.ObjectRef, string]
@@ -64,6 +65,9 @@ func (r *accountRule) evaluate(account types.NamespacedName, all []model.Origin)
 	w := model.Workload{
 		Key: key, Role: model.RoleSidecar, BackendsAll: true, Authorize: true, Origin: all[0],
 		NodeID: mesh + "/" + key.Name, ClientGroups: slices.Clone(r.clientGroups.Read(account)),
+	}
+	if _, shared := r.sharedNames.ReadFirst(account.Namespace); shared {
+		w.ClientGroups = append(w.ClientGroups, account.Namespace)
 	}
 	tls := &model.ServerTLS{
 		Mode: model.TLSStrict, Validation: meshTrust(r.trustDomain), Origin: all[0],

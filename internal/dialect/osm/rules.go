@@ -48,6 +48,8 @@ type rules struct {
 	targetPorts *incremental.Relation[types.NamespacedName, namedTarget]
 	// shortNames are the namespaces of Services with a name.
 	shortNames *incremental.Relation[model.Key, string]
+	// sharedNames are names of Services of a namespace that Services of other namespaces have, too.
+	sharedNames *incremental.Relation[string, string]
 
 	httpGroups *incremental.Relation[types.NamespacedName, *httpGroup]
 	tcpRoutes  *incremental.Relation[types.NamespacedName, *tcpRoute]
@@ -136,6 +138,7 @@ func (r *rules) addRelations(g *incremental.Graph) {
 	r.targetPorts = incremental.NewRelation[types.NamespacedName](g, "named ports of services", namedTarget.compare,
 		func(a, b namedTarget) bool { return a == b })
 	r.shortNames = incremental.NewRelation[model.Key](g, "short names", strings.Compare, equalText)
+	r.sharedNames = incremental.NewRelation[string](g, "shared names", strings.Compare, equalText)
 	r.splits = incremental.NewRelation[types.NamespacedName](g, "traffic splits", func(a, b *trafficSplit) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b *trafficSplit) bool { return reflect.DeepEqual(a, b) })

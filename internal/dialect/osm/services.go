@@ -76,6 +76,13 @@ func (r *rules) addServices(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, services, &selectorRule{
 		r.readsMembership(rule), incremental.Emits(rule, r.selectors), incremental.Emits(rule, r.shortNames),
 	}, (*selectorRule).evaluate)
+	rule = incremental.NewRule(g, "names of several Services")
+	incremental.EachSeveral(rule, r.shortNames, incremental.Emits(rule, r.sharedNames),
+		func(shared *incremental.Emitter[string, string], name model.Key, namespaces []string) {
+			for _, namespace := range namespaces {
+				shared.Emit(namespace, name.Name)
+			}
+		})
 	rule = incremental.NewRule(g, "Service")
 	incremental.Each(rule, services, &serviceRule{
 		membership: r.readsMembership(rule), wayReader: r.readsWays(rule, objects), trustDomain: r.dialect.trustDomain(),
@@ -165,6 +172,8 @@ func (r *serviceRule) evaluate(name types.NamespacedName, all []*corev1.Service)
 	service := model.Service{Key: key, Aliases: []string{short, short + ".svc"}, Router: name.String(), Origin: at}
 	if namespaces := r.shortNames.Read(model.Key{Mesh: mesh, Name: name.Name}); len(namespaces) == 1 {
 		service.Aliases = append(service.Aliases, name.Name)
+	} else {
+		service.GroupAliases = &model.GroupAliases{ClientGroup: name.Namespace, Aliases: []string{name.Name}}
 	}
 	r.emitDestinations(name, s, mesh, at)
 	r.routers.Emit(r.router(model.Key{Mesh: mesh, Name: name.String()}, name, s, nil))
