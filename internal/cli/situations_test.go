@@ -23,7 +23,7 @@ import (
 //
 //	lint      the warnings and errors, or "no findings"
 //	explain   PROTOCOL DESTINATION [SHARE] [→ WORKLOAD] [: FAILURE] of each destination, or the outcome. More lines are
-//	          "says TEXT", "does not say TEXT" and "has no limit of time"
+//	          "says TEXT", "does not say TEXT", "finds SEVERITY CODE OBJECT PATH" and "has no limit of time"
 //	describe  "a sidecar", or "no sidecar" and why; of a Route, why it is not served, or "no error"
 func TestSituations(t *testing.T) {
 	var folders []string
@@ -95,7 +95,7 @@ func lintAnswer(t *testing.T, command string, _ []string) []string {
 	var out []string
 	for _, f := range report.Findings {
 		if f.Severity != model.Info {
-			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Severity, f.Code, f.Object, f.Path)))
+			out = append(out, located(f.Finding))
 		}
 	}
 	if len(out) == 0 {
@@ -103,6 +103,11 @@ func lintAnswer(t *testing.T, command string, _ []string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// located returns a finding without its text.
+func located(f model.Finding) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", f.Severity, f.Code, f.Object, f.Path))
 }
 
 // explainAnswer returns the outcome, and the wanted lines that apply.
@@ -121,12 +126,16 @@ func explainAnswer(t *testing.T, command string, want []string) []string {
 	says := func(text string) bool {
 		return slices.ContainsFunc(steps, func(s model.Step) bool { return strings.Contains(s.Text, text) })
 	}
+	finds := func(text string) bool {
+		return slices.ContainsFunc(got.Findings, func(f model.Finding) bool { return located(f) == text })
+	}
 	out := []string{outcome(got)}
 	for _, line := range want[min(1, len(want)):] {
 		text, positive := strings.CutPrefix(line, "says ")
 		absent, negative := strings.CutPrefix(line, "does not say ")
+		finding, found := strings.CutPrefix(line, "finds ")
 		limits := got.Decision.Timeouts
-		if positive && says(text) || negative && !says(absent) ||
+		if positive && says(text) || negative && !says(absent) || found && finds(finding) ||
 			line == "has no limit of time" && limits.Request == 0 && limits.Idle == 0 {
 			out = append(out, line)
 		}

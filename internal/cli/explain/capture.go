@@ -138,6 +138,9 @@ func (f *finder) fromUncaptured(w lookup.Workload, r Request) (Result, bool) {
 	a := Result{Request: r.Request, Workload: w, kinds: dialect.KindNamesOfObjects(f.state.Objects)}
 	a.Decision = model.Decision{Outcome: model.PassedThrough, Request: r.Request, Steps: []model.Step{step}}
 	a.addDirect(f.state, f, r, c.pod.Namespace)
+	if c.bare == "" {
+		a.Findings = append(a.Findings, f.refusesDirect(a, step.Origin)...)
+	}
 	return a, true
 }
 

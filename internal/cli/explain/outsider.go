@@ -82,6 +82,26 @@ func (r *Receiver) receiveFromOutside(s *engine.State, from Request) {
 	r.InboundDecision, r.Failure = &inbound, failureOf(inbound.Outcome, from.Request)
 }
 
+// refusesDirect returns findings about what makes a connection go around the sidecar of the sender, to receivers that
+// accept only what a sidecar sends.
+func (f *finder) refusesDirect(a Result, at model.Origin) []model.Finding {
+	var out []model.Finding
+	for _, t := range a.Targets {
+		for _, r := range t.Receivers {
+			view := f.state.Views[r.Workload]
+			if r.Failure == nil || view == nil {
+				continue
+			}
+			if l := listener(view.View, r.Port); l != nil && l.TLS != nil && l.TLS.Mode == model.TLSStrict {
+				out = append(out, model.NewFinding(at, model.CodeBypass, fmt.Sprintf(
+					"connections to port %d go around the sidecar, and %s accepts only TLS that a sidecar starts: they fail",
+					a.Request.Port, t.Destination)))
+			}
+		}
+	}
+	return out
+}
+
 // outsider returns a pod that is no instance of a workload, or nil.
 func (f *finder) outsider(name, namespace string) *corev1.Pod {
 	if before, after, qualified := strings.Cut(name, "/"); qualified {
