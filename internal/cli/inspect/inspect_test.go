@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,33 @@ func TestTableDriverColumn(t *testing.T) {
 				t.Errorf("got driver column %q, want %q:\n%s", text, c.want, out.String())
 			}
 		})
+	}
+}
+
+// Sidecars of other drivers have types of their own, which have one column.
+func TestTableOfOtherTypes(t *testing.T) {
+	of := func(pod string, types ...clientstatus.ClientType) Sidecar {
+		return Sidecar{Pod: pod, Client: clientstatus.Client{Key: "m/w", Types: types}}
+	}
+	config := clientstatus.ClientType{TypeURL: "type.googleapis.com/anymesh.proxy.Config", Resources: 7}
+	pending := clientstatus.ClientType{TypeURL: "type.googleapis.com/x.Other", Resources: 2, PendingResources: 1}
+	names := clientstatus.ClientType{TypeURL: sidecar.HostNameType, Resources: 4}
+	setting := clientstatus.ClientType{TypeURL: sidecar.SettingType, Resources: 1}
+	var out bytes.Buffer
+	err := Table(&out, terminal.Style{}, []Sidecar{
+		of("a/1", config, names, setting), of("a/2", config, pending), of("a/3", setting),
+	}, "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.TrimPrefix(`
+WORKLOAD  POD  SINCE  CONFIG        NAMES     CONTROL PLANE  NODE ID
+m/w       a/1  0s     7 synced      4 synced
+m/w       a/2  0s     9, 1 pending  -
+m/w       a/3  0s     -             -
+`, "\n")
+	if got := regexp.MustCompile(` +\n`).ReplaceAllString(out.String(), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

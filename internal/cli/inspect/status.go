@@ -63,13 +63,38 @@ func AnyRejected(all []Sidecar) bool {
 
 type column struct{ end, heading string }
 
-func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.TypeURL, c.end) }
+func (c column) is(t clientstatus.ClientType) bool {
+	if c == otherTypes {
+		return t.TypeURL != sidecar.SettingType && !slices.Contains(agentTypes, t.TypeURL) &&
+			!slices.ContainsFunc(columns, func(own column) bool { return own.is(t) })
+	}
+	return strings.HasSuffix(t.TypeURL, c.end)
+}
+
+// of returns the resources of a sidecar in the column, and false if it has no such type. Of several types, it has the
+// state of one that is not in sync.
+func (c column) of(s Sidecar) (out clientstatus.ClientType, has bool) {
+	total := 0
+	for _, t := range s.Types {
+		if !c.is(t) {
+			continue
+		}
+		if total += t.Resources; !has || StateOf(out) == Synced {
+			out, has = t, true
+		}
+	}
+	out.Resources = total
+	return out, has
+}
 
 // columns are the resource types with a column, by the suffix of their type URL.
 var columns = []column{
 	{".Listener", "LISTENERS"}, {".ScopedRouteConfiguration", "SCOPES"}, {".RouteConfiguration", "ROUTES"},
 	{".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"}, {".Secret", "SECRETS"}, hostNames,
 }
+
+// otherTypes are the types of drivers whose sidecars have other types than Envoy.
+var otherTypes = column{heading: "CONFIG"}
 
 // hostNames are the names for the DNS server of the agent, which has its own connection to the control plane.
 var hostNames = column{".DnsVirtualDomain", "NAMES"}
@@ -114,7 +139,7 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, defaultDriver string, n
 		t.Headings = append(t.Headings, "DRIVER")
 	}
 	t.Headings = append(t.Headings, "SINCE")
-	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+	columns := slices.DeleteFunc(append([]column{otherTypes}, columns...), func(c column) bool {
 		return !slices.ContainsFunc(all, func(s Sidecar) bool { return slices.ContainsFunc(s.Types, c.is) })
 	})
 	for _, c := range columns {
@@ -129,12 +154,11 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, defaultDriver string, n
 		}
 		row = append(row, Age(now.Sub(sidecar.Connected)))
 		for _, c := range columns {
-			i := slices.IndexFunc(sidecar.Types, c.is)
-			if i < 0 {
+			of, has := c.of(sidecar)
+			if !has {
 				row = append(row, "-")
 				continue
 			}
-			of := sidecar.Types[i]
 			row = append(row, cell(s, of))
 			if StateOf(of) == Rejected {
 				fmt.Fprintf(&rejections, "\n%s %s rejects %s: %s\n", s.Red("✗"), cmp.Or(sidecar.Pod, sidecar.Identity),
