@@ -45,7 +45,7 @@ type Proxy struct {
 
 // New returns a proxy without objects. It runs until the context ends; Wait waits for its end.
 func New(ctx context.Context, log *slog.Logger) *Proxy {
-	c := &connect.Connector{}
+	c := &connect.Connector{Log: log}
 	p := &Proxy{
 		log: log, ctx: ctx, store: object.NewStore(), connect: c, sessions: &session.Manager{Connector: c},
 		listeners: map[string]*listener{}, stopped: stoppedUDP{},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -31,7 +33,7 @@ func (l *listener) acceptUnix(spec *config.ListenerSpec, handle func(session.Sou
 	if network == "unixgram" {
 		return l.acceptDatagrams(spec, handle)
 	}
-	return l.listenStream(network, spec.Filename, func(nc net.Conn) {
+	err := l.listenStream(network, spec.Filename, func(nc net.Conn) {
 		var s stream.Stream = stream.Conn{Conn: nc}
 		if network == "unixpacket" {
 			s = stream.Packets{Conn: stream.Conn{Conn: nc}}
@@ -41,12 +43,20 @@ func (l *listener) acceptUnix(spec *config.ListenerSpec, handle func(session.Sou
 			Meta: &metadata.Tree{Root: map[string]any{"UNIX": map[string]any{"filename": spec.Filename}}},
 		})
 	})
+	if err != nil {
+		return err
+	}
+	return openToAll(spec.Filename)
 }
 
 // acceptDatagrams accepts the peers of a unix datagram socket.
 func (l *listener) acceptDatagrams(spec *config.ListenerSpec, handle func(session.Source)) error {
 	u := &datagram.UnixListener{Idle: config.UDPIdle}
 	if err := u.Listen(l.ctx, spec.Filename); err != nil {
+		return err
+	}
+	if err := openToAll(spec.Filename); err != nil {
+		u.Close()
 		return err
 	}
 	u.Accept = func(peer *datagram.UnixPeer) {
@@ -98,8 +108,38 @@ func removeStale(ctx context.Context, network, name string) error {
 	if err == nil {
 		_ = c.Close() // it was a question
 	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	// A socket of another user may refuse the question.
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EACCES) && !bound(filepath.Base(name)) {
 		return os.Remove(name)
 	}
 	return nil // somebody serves it, and to listen is an error
+}
+
+// bound reports whether a process of the network namespace, which is that of the pod, has a unix socket with a file of
+// this name. The folder may have another path there. It is true if the kernel does not tell.
+func bound(file string) bool {
+	sockets, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(sockets)) {
+		if strings.HasSuffix(strings.TrimSuffix(line, "\n"), "/"+file) {
+			return true
+		}
+	}
+	return false
+}
+
+// socketMode lets every user connect whom the folder of the socket lets in: the application of a pod usually has another
+// user than its proxy.
+const socketMode = 0o666
+
+func openToAll(name string) error {
+	if strings.HasPrefix(name, "@") { // abstract: it has no file
+		return nil
+	}
+	if err := os.Chmod(name, socketMode); err != nil {
+		return fmt.Errorf("filename: %w", err)
+	}
+	return nil
 }

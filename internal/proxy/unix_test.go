@@ -3,11 +3,12 @@ package proxy_test
 import (
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 )
 
-// A stale file of a unix socket is replaced; one that is served is not.
+// A stale file of a unix socket is replaced; one that is served is not. Applications of all users can connect.
 func TestUnixSocketFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
 	text := "listeners: [{name: in, spec: {protocol: UnixDomainSocket, filename: " + name + "}, rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]}]"
@@ -22,6 +23,9 @@ func TestUnixSocketFiles(t *testing.T) {
 	stale.Close()
 	if err := tryStart(t, text); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o666 {
+		t.Errorf("the application of another user cannot connect: %v, %v", info, err)
 	}
 	c := dial(t, "unix", name)
 	_, _ = c.Write([]byte("x"))

@@ -1,16 +1,22 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 
 	"anymesh.dev/anymesh/internal/proxy/cluster"
 	"anymesh.dev/anymesh/internal/proxy/config"
@@ -26,7 +32,12 @@ import (
 )
 
 // Connector connects to endpoints.
-type Connector struct{}
+type Connector struct {
+	// Log gets what an administrator has to mend, once for each endpoint.
+	Log *slog.Logger
+
+	denied sync.Map // of unix sockets that are in the log, by path
+}
 
 // Connect returns a stream to an endpoint.
 func (c *Connector) Connect(
@@ -55,25 +66,7 @@ func (c *Connector) open(
 		}
 		return datagram.Conn{UDPConn: nc.(*net.UDPConn)}, nil
 	case config.UnixDomainSocket:
-		if spec.Type == "datagram" {
-			nc, err := dial(ctx, spec, "unixgram", e.Address, nil)
-			if err != nil {
-				return nil, err
-			}
-			return datagram.UnixConn{UnixConn: nc.(*net.UnixConn)}, nil
-		}
-		if spec.Type == "seqpacket" {
-			nc, err := dial(ctx, spec, "unixpacket", e.Address, nil)
-			if err != nil {
-				return nil, err
-			}
-			return stream.Packets{Conn: stream.Conn{Conn: nc}}, nil
-		}
-		nc, err := dial(ctx, spec, "unix", e.Address, nil)
-		if err != nil {
-			return nil, err
-		}
-		return stream.Conn{Conn: nc}, nil
+		return c.unix(ctx, spec, e.Address)
 	case config.HTTP:
 		return c.http(ctx, spec, e, meta)
 	case config.WebSocket:
@@ -82,6 +75,27 @@ func (c *Connector) open(
 		return c.jsonSocket(ctx, spec, e, meta)
 	}
 	return nil, fmt.Errorf("clusters of protocol %s cannot be connected with sessions of other protocols", spec.Protocol)
+}
+
+func (c *Connector) unix(ctx context.Context, spec *config.ClusterSpec, path string) (stream.Stream, error) {
+	network := map[string]string{"datagram": "unixgram", "seqpacket": "unixpacket"}[spec.Type]
+	nc, err := dial(ctx, spec, cmp.Or(network, "unix"), path, nil)
+	if errors.Is(err, syscall.EACCES) {
+		if _, again := c.denied.LoadOrStore(path, nil); !again {
+			c.Log.Warn("the user of the proxy may not connect to the socket: let the application create it with the "+
+				"mode 0666, or run the proxy as the user of the application", "socket", path, "user", os.Getuid())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch network {
+	case "unixgram":
+		return datagram.UnixConn{UnixConn: nc.(*net.UnixConn)}, nil
+	case "unixpacket":
+		return stream.Packets{Conn: stream.Conn{Conn: nc}}, nil
+	}
+	return stream.Conn{Conn: nc}, nil
 }
 
 func (c *Connector) jsonSocket(
