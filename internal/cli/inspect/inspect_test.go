@@ -11,6 +11,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
+	_ "anymesh.dev/anymesh/internal/driver/grpc"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -168,6 +169,15 @@ func TestMergeAgents(t *testing.T) {
 	agent := client("four", names)
 	agent.NamesOnly = true
 	if got := MergeAgents([]Sidecar{agent}); len(got) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	// The application calls nobody yet.
+	agent, app := client("five", sidecar.AuthorityType), client("five", clusters)
+	agent.Driver, app.Driver = "grpc", "grpc"
+	if got := MergeAgents([]Sidecar{agent}); len(got) != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if got := MergeAgents([]Sidecar{agent, app}); len(got) != 1 || len(got[0].Types) != 2 {
 		t.Errorf("got %+v", got)
 	}
 }

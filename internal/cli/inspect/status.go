@@ -100,21 +100,34 @@ var otherTypes = column{heading: "CONFIG"}
 var hostNames = column{".DnsVirtualDomain", "NAMES"}
 
 // MergeAgents adds the resource types of the agent of a pod to the pod's sidecar. It drops agents whose sidecar is not
-// connected, but not those that stand for their sidecar, whose driver delivers configuration itself.
+// connected, but not those that stand for their sidecar: the driver delivers configuration itself, or the sidecar is a
+// library of the application, which connects when the application calls a service.
 func MergeAgents(all []Sidecar) []Sidecar {
-	agents := map[string][]clientstatus.ClientType{}
+	agents, connected := map[string]Sidecar{}, map[string]bool{}
 	var out []Sidecar
 	for _, s := range all {
 		if isAgent(s) {
-			agents[s.Identity] = s.Types
+			agents[s.Identity] = s
 		} else {
-			out = append(out, s)
+			out, connected[s.Identity] = append(out, s), true
 		}
 	}
 	for i, s := range out {
-		out[i].Types = slices.Concat(s.Types, agents[s.Identity])
+		out[i].Types = slices.Concat(s.Types, agents[s.Identity].Types)
+	}
+	for _, s := range all {
+		if isAgent(s) && !connected[s.Identity] && connectsLater(s.Driver) {
+			out = append(out, s)
+		}
 	}
 	return out
+}
+
+// connectsLater reports whether sidecars of a driver open a stream for each service that the application calls.
+func connectsLater(driver string) bool {
+	r, known := sidecar.RendererOf(driver)
+	_, several := r.(sidecar.MultipleStreams)
+	return known && several
 }
 
 // agentTypes are the resource types of the connection of an agent, which has none of its sidecar.
