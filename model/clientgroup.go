@@ -30,8 +30,11 @@ type reachableVariant struct {
 // the aliases for one of them.
 func (s *ReachableService) of(groups []string) *ReachableService {
 	out := s
-	if i := slices.IndexFunc(s.variants, func(v reachableVariant) bool { return slices.Contains(groups, v.group) }); i >= 0 {
-		out = s.variants[i].ReachableService
+	for _, v := range s.variants {
+		if slices.Contains(groups, v.group) {
+			out = v.ReachableService
+			break
+		}
 	}
 	if out.aliased != nil && slices.Contains(groups, s.Service.GroupAliases.ClientGroup) {
 		return out.aliased

@@ -130,8 +130,8 @@ func bound(file string) bool {
 	return false
 }
 
-// socketMode lets every user connect whom the folder of the socket lets in: the application of a pod usually has another
-// user than its proxy.
+// socketMode lets every user connect whom the folder of the socket lets in: the application of a pod usually has
+// another user than its proxy.
 const socketMode = 0o666
 
 func openToAll(name string) error {
