@@ -35,13 +35,13 @@ func TestCallsEndAfterTheirEvent(t *testing.T) {
 		}()
 		pod := &sandbox{id: "pod", cfg: &rt.PodSandboxConfig{}}
 		r.emit(pod, "earlier", rt.ContainerEventType_CONTAINER_CREATED_EVENT)
-		r.deliver(pod, "ctr", rt.ContainerEventType_CONTAINER_STARTED_EVENT)
+		r.deliverStarted(pod, "ctr")
 		if handled.Load() != 1 {
 			t.Error("the call returned before the kubelet has handled its event")
 		}
 		stop()
 		synctest.Wait()
-		r.deliver(pod, "after the end of the kubelet", rt.ContainerEventType_CONTAINER_STARTED_EVENT)
+		r.deliverStarted(pod, "after the end of the kubelet")
 		close(to)
 		<-ended
 	})
