@@ -82,7 +82,7 @@ func (c *Connector) unix(ctx context.Context, spec *config.ClusterSpec, path str
 	nc, err := dial(ctx, spec, cmp.Or(network, "unix"), path, nil)
 	if errors.Is(err, syscall.EACCES) {
 		if _, again := c.denied.LoadOrStore(path, nil); !again {
-			c.Log.Warn("the user of the proxy may not connect to the socket: let the application create it with the "+
+			c.Log.Error("the user of the proxy may not connect to the socket: let the application create it with the "+
 				"mode 0666, or run the proxy as the user of the application", "socket", path, "user", os.Getuid())
 		}
 	}
