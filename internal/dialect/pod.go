@@ -150,6 +150,8 @@ type PodOptions struct {
 	// CNI means that a CNI plugin sets the packet rules of the pod, by its annotations. Annotations are set for it.
 	CNI         bool
 	Annotations map[string]string
+	// Settings is the object that the options of AddPodOptions are from; empty for none.
+	Settings model.Origin
 	// Bypasses say which annotations exclude all connections of an IP family from capture.
 	Bypasses []string
 	// Warnings are the warnings about annotations that are not supported.

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/names"
@@ -35,7 +33,6 @@ type capture struct {
 	// own are the options of the pod by the dialect of this title, and all those with the settings of the mesh.
 	own, all dialect.PodOptions
 	title    string
-	settings model.Origin
 }
 
 // capture returns the capture of a pod of a workload.
@@ -68,8 +65,8 @@ func (f *finder) readCapture(w model.Workload, pod *corev1.Pod) capture {
 		out.users, out.others = proxyUsers(pod, out.own)
 		out.all = out.own
 		settings, has := d.(dialect.SidecarSettings)
-		if has && settings.AddPodOptions(f.state.Objects, nil, &out.all) == nil {
-			out.settings = settingsOf(settings, f.state.Objects)
+		if has && settings.AddPodOptions(f.state.Objects, nil, &out.all) != nil {
+			out.all = out.own
 		}
 		return out
 	}
@@ -161,7 +158,7 @@ func (c capture) excluding(f *finder, w lookup.Workload, r Request) model.Step {
 	case slices.Contains(c.own.OutboundPortExclusions, port):
 		step.Origin = step.Origin.At("metadata.annotations[" + c.own.PortExclusionsBy + "]")
 	case step.Text == "":
-		step = model.Step{Origin: c.settings, Text: excludes(c.all, r.Port, address)}
+		step = model.Step{Origin: c.all.Settings, Text: excludes(c.all, r.Port, address)}
 	}
 	if step.Text != "" {
 		step.Text += ": the connection goes around the sidecar"
@@ -181,18 +178,6 @@ func (f *finder) podOf(w lookup.Workload) *corev1.Pod {
 		}
 	}
 	return nil
-}
-
-// settingsOf returns the origin of the object with the settings of the mesh.
-func settingsOf(d dialect.SidecarSettings, objects []client.Object) model.Origin {
-	for _, kind := range d.SettingsReads() {
-		for _, o := range objects {
-			if reflect.TypeOf(o) == reflect.TypeOf(kind) {
-				return model.NewOrigin(dialect.RefOf(o))
-			}
-		}
-	}
-	return model.Origin{}
 }
 
 // excludes says what excludes a connection from capture; it is empty for a connection that is captured. The address may

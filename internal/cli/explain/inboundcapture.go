@@ -31,7 +31,7 @@ func (f *finder) around(pod *corev1.Pod, port uint16) model.Step {
 	case c.pod == nil || c.all.Captures(int(port)):
 		return model.Step{}
 	case c.own.Captures(int(port)):
-		step.Origin = c.settings
+		step.Origin = c.all.Settings
 	}
 	return step
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "anymesh.dev/anymesh/api/osm/config/v1alpha2"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 const lifetimePath = "certificate.serviceCertValidityDuration"
@@ -88,5 +89,21 @@ func TestCopyOfTheSettings(t *testing.T) {
 				t.Errorf("the objects changed: %s, error %v", after, err)
 			}
 		})
+	}
+}
+
+// The settings of pods name the MeshConfig that is in force.
+func TestSettingsNameTheirObject(t *testing.T) {
+	last, own := copyWith(lifetimePath, `"2m"`), meshConfigWith(lifetimePath, `"3m"`)
+	for want, objects := range map[string][]client.Object{
+		own.Namespace + "/" + own.Name: {last, own}, last.Namespace + "/" + last.Name: {last}, "/": nil,
+	} {
+		var o dialect.PodOptions
+		if err := (Dialect{}).AddPodOptions(objects, nil, &o); err != nil {
+			t.Error(err)
+		}
+		if at := o.Settings.Object(); at.Namespace+"/"+at.Name != want {
+			t.Errorf("got settings of %s, want %s", at, want)
+		}
 	}
 }

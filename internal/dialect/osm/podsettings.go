@@ -24,15 +24,21 @@ func (Dialect) SettingsReads() []client.Object { return []client.Object{&config.
 
 // specOf returns what the MeshConfig with effect sets, among objects.
 func specOf(objects []client.Object) meshSpec {
-	o, last := oldestNamed(objects, meshConfigName), oldestNamed(objects, keptName)
-	if o == nil {
-		o = last
-	}
+	o, last := inForce(objects)
 	if o == nil {
 		return meshSpec{}
 	}
 	out, _ := readMeshConfig(o, last, model.Origin{})
 	return out
+}
+
+// inForce returns the MeshConfig with effect among objects, and the one with the last valid values. Each may be nil.
+func inForce(objects []client.Object) (o, last *config.MeshConfig) {
+	o, last = oldestNamed(objects, meshConfigName), oldestNamed(objects, keptName)
+	if o == nil {
+		o = last
+	}
+	return o, last
 }
 
 // SidecarSettings returns the settings of the mesh with those of MeshConfig.
@@ -67,6 +73,9 @@ func (d Dialect) SidecarSettings(objects []client.Object, mesh *sidecar.MeshConf
 // and tracing of the pod take precedence, then those of the namespace.
 func (Dialect) AddPodOptions(objects []client.Object, namespace map[string]string, o *dialect.PodOptions) error {
 	m := specOf(objects)
+	if by, _ := inForce(objects); by != nil {
+		o.Settings = meshConfigOrigin(by)
+	}
 	o.InboundPortExclusions = joined(o.InboundPortExclusions, m.inboundPorts)
 	o.OutboundPortExclusions = joined(o.OutboundPortExclusions, m.outboundPorts)
 	o.OutboundIPExclusions = joined(o.OutboundIPExclusions, m.outboundExclusions)
