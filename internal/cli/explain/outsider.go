@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,16 +88,18 @@ func (r *Receiver) receiveFromOutside(s *engine.State, from Request) {
 func (f *finder) refusesDirect(a Result, at model.Origin) []model.Finding {
 	var out []model.Finding
 	for _, t := range a.Targets {
-		for _, r := range t.Receivers {
+		refused := slices.ContainsFunc(t.Receivers, func(r Receiver) bool {
 			view := f.state.Views[r.Workload]
 			if r.Failure == nil || view == nil {
-				continue
+				return false
 			}
-			if l := listener(view.View, r.Port); l != nil && l.TLS != nil && l.TLS.Mode == model.TLSStrict {
-				out = append(out, model.NewFinding(at, model.CodeBypass, fmt.Sprintf(
-					"connections to port %d go around the sidecar, and %s accepts only TLS that a sidecar starts: they fail",
-					a.Request.Port, t.Destination)))
-			}
+			l := listener(view.View, r.Port)
+			return l != nil && l.TLS != nil && l.TLS.Mode == model.TLSStrict
+		})
+		if refused {
+			out = append(out, model.NewFinding(at, model.CodeBypass, fmt.Sprintf(
+				"connections to port %d go around the sidecar, and %s accepts only TLS that a sidecar starts: they fail",
+				a.Request.Port, t.Destination)))
 		}
 	}
 	return out
