@@ -33,7 +33,7 @@ func refuse(t *testing.T, manifests, text string) {
 // certificates live for seconds, so that all of them are replaced in each step. The new root is in another trust
 // domain: meanwhile, policies and the names of servers hold for the identities of both.
 func TestObjectsRotateTheRootUnderLoad(t *testing.T) {
-	ownCluster(t, "roots", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
+	ownCluster(t, "roots", "--set", "certificateLifetime=12s", "--set", "rootLifetime=1h", "--set", "replicas=2")
 	apply(t, osmManifests)
 	run(t, "-n", "bookshop", "patch", "meshconfig", "osm-mesh-config", "--type=merge", "-p",
 		`{"spec":{"featureFlags":{"enableMeshRootCertificate":true}}}`)

@@ -181,7 +181,7 @@ func total(t *testing.T, name, label string) (sum float64) {
 // too. No request may fail, and unchanged resources are not sent again to reconnecting sidecars.
 func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 	onNodes := startNodeAuthority(t)
-	ownCluster(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2",
+	ownCluster(t, "rotation", "--set", "certificateLifetime=12s", "--set", "rootLifetime=1h", "--set", "replicas=2",
 		"--set", "appmesh.sds.enabled=true", "--set", "appmesh.sds.udsPath="+onNodes.socket)
 	requireMutualTLS(t)
 	before, keys := serials(t), caKeyLines(t)
