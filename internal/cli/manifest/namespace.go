@@ -15,9 +15,8 @@ import (
 )
 
 // Complete sets the name label of Namespaces, sets the sidecar class and the DNS mode of pods from their Namespace, and
-// the label of injection of pods of gateways,
-// adds missing Namespaces with the labels that dialects assume, assumes addresses of Services, and that the pods behind
-// them are ready.
+// the label of injection of pods of gateways. It adds missing Namespaces, with the labels that dialects assume, and the
+// missing ServiceAccounts of pods. It assumes addresses of Services, and that the pods behind them are ready.
 func (s *Set) Complete(dialects []dialect.Dialect) {
 	s.inherit()
 	s.inject(dialects)
@@ -51,6 +50,9 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 			}
 		}
 		s.Objects = append(s.Objects, made)
+	}
+	if reads(dialects, &corev1.ServiceAccount{}) {
+		s.accounts()
 	}
 }
 
