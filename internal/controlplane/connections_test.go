@@ -15,6 +15,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/serverlimit"
+	"anymesh.dev/anymesh/test/freeport"
 	"anymesh.dev/anymesh/test/poll"
 )
 
@@ -37,7 +38,7 @@ func TestHeadersAreLimited(t *testing.T) {
 	ended := make(chan error, 2)
 	servers := map[string]*tls.Config{"metrics": nil, "signing": serving.TLSConfig()}
 	for server, config := range servers {
-		address := freeAddress(t)
+		address := freeport.Address(t)
 		go func() {
 			ended <- cp.serve(ctx, server, address, cp.connections.limit(server), http.NotFoundHandler(), config)
 		}()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // The connections of all servers fit into the file descriptors, and each server has some.
@@ -49,7 +50,7 @@ func TestProcessWithFewFiles(t *testing.T) {
 	if os.Getenv(fewFilesVariable) == "" {
 		t.Skip("started by TestFewFileDescriptors")
 	}
-	addresses := fewFiles{Signing: freeAddress(t)}
+	addresses := fewFiles{Signing: freeport.Address(t)}
 	r, _, _, webhooks := startWebhooksWith(t, func(cp *controlPlane) {
 		cp.SigningAddress = addresses.Signing
 		cp.connections.node = func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -14,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // ServeHTTP implements http.Handler.
@@ -191,25 +192,9 @@ type apiProcess struct {
 
 // newAPIProcess reserves an address. Connections are refused until run is called.
 func newAPIProcess(t *testing.T, handler http.Handler) *apiProcess {
-	p := &apiProcess{t: t, handler: handler, address: freeAddress(t)}
+	p := &apiProcess{t: t, handler: handler, address: freeport.Address(t)}
 	t.Cleanup(p.kill)
 	return p
-}
-
-// freeAddress returns an address whose port is free, and is no port from which connections are opened.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		port := strconv.Itoa(10_000 + rand.IntN(20_000))
-		l, err := net.Listen("tcp", ":"+port) // of all addresses
-		if err != nil {
-			continue
-		}
-		_ = l.Close()
-		return "127.0.0.1:" + port
-	}
-	t.Fatal("no free port")
-	return ""
 }
 
 func (p *apiProcess) run() {

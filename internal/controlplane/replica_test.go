@@ -21,6 +21,7 @@ import (
 	_ "anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/trait"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // replica is a control plane with all components.
@@ -40,7 +41,7 @@ func startReplica(t *testing.T, name, address string) *replica {
 // startReplicaWith is startReplica with a change of the replica before it runs.
 func startReplicaWith(t *testing.T, name, address string, change func(*controlPlane)) *replica {
 	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(freeport.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func startReplicaWith(t *testing.T, name, address string, change func(*controlPl
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "envoy", SidecarDrivers: []sidecar.DriverSettings{
 			{SidecarName: "envoy", SidecarImage: "envoy:1", ProxyServerPort: uint32(number)},
 		}}},
-		SigningAddress: "127.0.0.1:0", WebhookAddress: "127.0.0.1:0", MetricsAddress: freeAddress(t),
+		SigningAddress: "127.0.0.1:0", WebhookAddress: "127.0.0.1:0", MetricsAddress: freeport.Address(t),
 		DebugAddress: "127.0.0.1:0",
 		Log:          slog.New(slog.DiscardHandler),
 	})

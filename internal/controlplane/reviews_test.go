@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // reviewer sends reviews from an address.
@@ -75,7 +77,7 @@ func startWebhooksWith(t *testing.T, change func(*controlPlane)) (
 	})
 	process = newAPIProcess(t, k)
 	process.run()
-	address = freeAddress(t)
+	address = freeport.Address(t)
 	r = startReplicaWith(t, "a", process.address, func(cp *controlPlane) {
 		cp.WebhookAddress = address
 		change(cp)

@@ -30,6 +30,7 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // poller is a driver that answers requests of its sidecars itself: with their workload.
@@ -142,7 +143,7 @@ spec: {provider: {virtualNode: {virtualNodeRef: {name: back}}}}
 	k.applyObject(t, podOf("back", "envoy"))
 	process := newAPIProcess(t, k)
 	process.run()
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(freeport.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func (cp *controlPlane) addDriver(t *testing.T, name, port string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp.NamesAddress = freeAddress(t)
+	cp.NamesAddress = freeport.Address(t)
 	cp.Mesh.Sidecar.SidecarDrivers = append(cp.Mesh.Sidecar.SidecarDrivers,
 		sidecar.DriverSettings{SidecarName: name, ProxyServerPort: uint32(number)})
 	if cp.drivers, err = newDrivers(cp.Mesh, cp.Log, func() { cp.writer.Wake() }); err != nil {

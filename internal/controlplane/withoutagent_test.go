@@ -12,6 +12,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // connecting is a driver that connects to proxies.
@@ -54,7 +55,7 @@ func TestDriverOfPodsWithoutAgent(t *testing.T) {
 	k := newPopulatedAPI(t, "front")
 	process := newAPIProcess(t, k)
 	process.run()
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	_, port, err := net.SplitHostPort(freeport.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}

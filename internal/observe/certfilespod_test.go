@@ -22,6 +22,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/pod/relay"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // filesPod is an Envoy with the relay of an agent, and its control plane. Its listener and the cluster of path /up have
@@ -54,7 +55,7 @@ func startFilesPod(t *testing.T, binary string) *filesPod {
 func newFilesPod(t *testing.T) *filesPod {
 	t.Helper()
 	p := &filesPod{
-		t: t, dir: t.TempDir(), port: freePorts(t, 1)[0], messages: map[string]string{},
+		t: t, dir: t.TempDir(), port: uint16(freeport.Port(t)), messages: map[string]string{},
 		files: &certificates{map[string]*x509.Certificate{}, map[string]*ecdsa.PrivateKey{}, map[string]tls.Certificate{}, 0},
 	}
 	issued, err := p.files.issue("/up/up.pem")

@@ -9,6 +9,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // TestRequestsPerConnection sends requests on one connection to a Service with maxRequestsPerConnection 1: each has a
@@ -26,12 +28,12 @@ func TestRequestsPerConnection(t *testing.T) {
 			if _, err := fmt.Sscanf(app.URL, "http://127.0.0.1:%d", &to); err != nil {
 				t.Fatal(err)
 			}
-			ports := freePorts(t, 1)
+			port := uint16(freeport.Port(t))
 			listener := renderedResource[*listenerv3.Listener](t, "osm/limits", "shop/api", "lds_ingress_0.0.0.0_15000")
 			cluster := renderedResource[*clusterv3.Cluster](t, "osm/limits", "shop/api", application)
-			address := fmt.Sprintf("127.0.0.1:%d", ports[0])
+			address := fmt.Sprintf("127.0.0.1:%d", port)
 			startStatic(t, binary, fmt.Sprintf(`{"static_resources": {"clusters": [%s], "listeners": [%s]}}`,
-				staticCluster(t, cluster, to), staticListener(t, listener, application, ports[0])), address)
+				staticCluster(t, cluster, to), staticListener(t, listener, application, port)), address)
 			connections := map[string]bool{}
 			const requests = 5
 			for range requests {

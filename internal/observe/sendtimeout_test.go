@@ -18,6 +18,7 @@ import (
 	"anymesh.dev/anymesh/internal/driver/native"
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // sendTimeoutCluster is the cluster of the case default-backend with a send timeout of 1 s.
@@ -94,7 +95,7 @@ func serveSlowly(l net.Listener) {
 // machine, and returns the URL of the listener.
 func startCluster(t *testing.T, binary string, backend uint16) string {
 	t.Helper()
-	port := freePorts(t, 1)[0]
+	port := uint16(freeport.Port(t))
 	cluster := renderedResource[*clusterv3.Cluster](t, "ingress/default-backend", "gateway", sendTimeoutCluster)
 	startStatic(t, binary, fmt.Sprintf(`{"static_resources": {"clusters": [%s], "listeners": [{
 		"address": {"socket_address": {"address": "127.0.0.1", "port_value": %d}},
@@ -129,7 +130,7 @@ func startNativeCluster(t *testing.T, backend int) string {
 		t.Fatalf("got clusters %v, want one", c.Clusters)
 	}
 	c.Clusters[0].Endpoints = []config.Endpoint{{Spec: config.EndpointSpec{Address: "127.0.0.1", Port: backend}}}
-	port := freePorts(t, 1)[0]
+	port := uint16(freeport.Port(t))
 	to := &config.Route{Destination: config.ClusterRef{Name: c.Clusters[0].Name}}
 	c.Listeners = []config.Listener{{
 		Name: "in", Spec: config.ListenerSpec{Protocol: config.HTTP, Port: int(port), Address: "127.0.0.1"},

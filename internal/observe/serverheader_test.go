@@ -9,6 +9,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // TestServerHeader checks what docs/migration.md says: responses have the header "server" of the application, or none,
@@ -28,7 +30,7 @@ func TestServerHeader(t *testing.T) {
 			if _, err := fmt.Sscanf(app.URL, "http://127.0.0.1:%d", &to); err != nil {
 				t.Fatal(err)
 			}
-			port := freePorts(t, 1)[0]
+			port := uint16(freeport.Port(t))
 			listener := renderedResource[*listenerv3.Listener](t, "appmesh/colors", "red_shop", "lds_ingress_0.0.0.0_15000")
 			cluster := renderedResource[*clusterv3.Cluster](t, "appmesh/colors", "red_shop", application)
 			address := fmt.Sprintf("127.0.0.1:%d", port)

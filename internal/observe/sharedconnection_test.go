@@ -12,6 +12,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // Clients of a gateway share the HTTP/2 connections between sidecars. The tests send what ends a connection of a strict
@@ -119,7 +121,7 @@ func startSidecars(t *testing.T, binary string, application uint16) (front, read
 		outbound = "cds_egress_m_reader_demo_http2_8080"
 		inbound  = "cds_ingress_m_reader_demo_http2_8080"
 	)
-	ports := freePorts(t, 2)
+	ports := []uint16{uint16(freeport.Port(t)), uint16(freeport.Port(t))}
 	egress := renderedResource[*listenerv3.Listener](t, "appmesh/http2", "front_demo", "lds_egress_0.0.0.0_15001")
 	ingress := renderedResource[*listenerv3.Listener](t, "appmesh/http2", "reader_demo", "lds_ingress_0.0.0.0_15000")
 	front, reader = fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])

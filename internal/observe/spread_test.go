@@ -10,6 +10,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // TestRequestsOfOneConnectionAreSpread sends requests on one HTTP/2 connection, as a gRPC channel does: they reach both
@@ -31,7 +33,7 @@ func TestRequestsOfOneConnectionAreSpread(t *testing.T) {
 				t.Cleanup(pod.Close)
 				pods = append(pods, uint16(pod.Listener.Addr().(*net.TCPAddr).Port))
 			}
-			port := freePorts(t, 1)[0]
+			port := uint16(freeport.Port(t))
 			address := fmt.Sprintf("127.0.0.1:%d", port)
 			egress := renderedResource[*listenerv3.Listener](t, "appmesh/http2", "front_demo", "lds_egress_0.0.0.0_15001")
 			cluster := renderedResource[*clusterv3.Cluster](t, "appmesh/http2", "front_demo", outbound)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // traced is a workload whose proxy sends spans.
@@ -179,7 +178,7 @@ func get(t *testing.T, url string) {
 // startTraced runs Envoy with a listener that answers itself, and returns its URL.
 func startTraced(t *testing.T, binary string, tracing sidecar.Tracing) string {
 	t.Helper()
-	ports := freePorts(t, 2)
+	ports := []uint16{uint16(freeport.Port(t)), uint16(freeport.Port(t))}
 	quick := map[string]any{"tracing.zipkin.flush_interval_ms": 100, "tracing.opentelemetry.flush_interval_ms": 100}
 	config := map[string]any{"layered_runtime": map[string]any{"layers": []any{
 		map[string]any{"name": "test", "static_layer": quick},
@@ -232,21 +231,4 @@ func startTraced(t *testing.T, binary string, tracing sidecar.Tracing) string {
 			t.Fatal(err)
 		}
 	}
-}
-
-// freePorts returns ports that nothing listens on. They are below those that the kernel chooses for connections: a
-// connection of another process cannot take them before the test does.
-func freePorts(t *testing.T, n int) []uint16 {
-	t.Helper()
-	const first, last = 20_000, 32_000
-	var out []uint16
-	for len(out) < n {
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", first+rand.IntN(last-first)))
-		if err != nil {
-			continue // taken
-		}
-		defer l.Close()
-		out = append(out, uint16(l.Addr().(*net.TCPAddr).Port))
-	}
-	return out
 }

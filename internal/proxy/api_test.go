@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 const apiConfig = `
@@ -57,7 +59,7 @@ func (c client) get(path string) string {
 // Each class of objects is created, read, read with its parts, and removed.
 func TestAPIObjects(t *testing.T) {
 	c := startAPI(t)
-	port := fmt.Sprint(freePort(t))
+	port := fmt.Sprint(freeport.Port(t))
 	c.must("POST", "clusters", `cluster: {name: up, spec: {protocol: UDP, port: 9}, endpoints: [{name: e1, spec: {address: 127.0.0.1}, weight: 3}], loadbalancer: {policy: ConsistentHash, key: /labels/id}}`)
 	c.must("POST", "clusters/up/endpoints", `endpoint: {name: /a/b, spec: {address: 127.0.0.2}}`)
 	c.must("POST", "routes", `route: {name: r, destination: up, retry: {retry_on: always}}`)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // PUT and POST /config change objects under traffic: each request is answered by the old or the new cluster.
@@ -17,7 +19,7 @@ func TestAPIUpdates(t *testing.T) {
 	one := httpServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "one") })
 	two := httpServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "two") })
 	c := startAPI(t)
-	in := fmt.Sprint(freePort(t))
+	in := fmt.Sprint(freeport.Port(t))
 	whole := func(port string) string {
 		return fmt.Sprintf(`
 clusters: [{name: up, spec: {protocol: HTTP, port: %s}, endpoints: [{spec: {address: 127.0.0.1}}]}]
@@ -59,7 +61,7 @@ listeners:
 func TestSessionsOfRemovedListener(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		c := startAPI(t)
-		port := fmt.Sprint(freePort(t))
+		port := fmt.Sprint(freeport.Port(t))
 		c.must("POST", "listeners", fmt.Sprintf(`listener: {name: in, spec: {protocol: TCP, port: %s, address: 127.0.0.1}, `+
 			`options: {removeOrphanSessions: %v}, rules: [{action: {route: {destination: {spec: {protocol: Echo}}}}}]}`, port, ends))
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)

@@ -8,6 +8,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // The examples run, on other ports than those in the files.
@@ -34,7 +35,7 @@ func TestExamples(t *testing.T) {
 					spec = spec.Transport
 				}
 				if spec.Port != 0 {
-					spec.Port = freePort(t)
+					spec.Port = freeport.Port(t)
 				}
 			}
 			ctx, cancel := context.WithCancel(context.Background())

@@ -13,6 +13,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // httpServer returns the port of a server.
@@ -145,7 +146,7 @@ func TestDrain(t *testing.T) {
 		<-release
 		fmt.Fprint(w, "ok")
 	})
-	port := freePort(t)
+	port := freeport.Port(t)
 	text := strings.ReplaceAll(httpConfig, "$IN", fmt.Sprint(port))
 	value, err := config.ParseYAML(fmt.Appendf(nil, text, server, server))
 	if err != nil {

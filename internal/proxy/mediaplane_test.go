@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // The media plane: gateways receive the RTP and RTCP packets of calls, each leg at a listener of its own. A rule labels
@@ -73,7 +75,7 @@ func TestMediaPlane(t *testing.T) {
 	legs := make([][2]leg, calls)
 	for i := range calls {
 		for side, gateway := range []client{one, two} { // the legs of a call come in at different gateways
-			port := freePort(t)
+			port := freeport.Port(t)
 			gateway.must("POST", "listeners", fmt.Sprintf(`
 listener:
   name: call-%d-%d

@@ -15,6 +15,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // envProcess has the configuration of the proxy that the process is, instead of running tests.
@@ -57,7 +58,7 @@ func startProcess(t *testing.T, text string, ports ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0]), at: map[string]string{}}
 	for _, name := range ports {
-		port := strconv.Itoa(freePort(t))
+		port := strconv.Itoa(freeport.Port(t))
 		p.at[name] = "127.0.0.1:" + port
 		text = strings.ReplaceAll(text, "$"+name, port)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // patience limits what a test waits for.
@@ -23,7 +23,7 @@ func start(t testing.TB, text string, ports ...string) map[string]string {
 	t.Helper()
 	addresses := map[string]string{}
 	for _, name := range ports {
-		port := freePort(t)
+		port := freeport.Port(t)
 		addresses[name] = fmt.Sprintf("127.0.0.1:%d", port)
 		text = strings.ReplaceAll(text, "$"+name, fmt.Sprint(port))
 	}
@@ -50,25 +50,6 @@ func tryStart(t testing.TB, text string) error {
 		p.Wait()
 	})
 	return p.Apply(c)
-}
-
-// freePort returns a port that TCP and UDP listeners can have. It is none of those that the system gives to
-// connections.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for {
-		port := 10_000 + rand.IntN(20_000)
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			continue
-		}
-		u, err := net.ListenPacket("udp", fmt.Sprintf(":%d", port))
-		l.Close()
-		if err == nil {
-			u.Close()
-			return port
-		}
-	}
 }
 
 func portOf(a net.Addr) string {

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 const clusterConfig = `
@@ -97,7 +99,7 @@ func TestHealthCheckProtocols(t *testing.T) {
 	}
 	go s.Serve(l)
 	t.Cleanup(s.Stop)
-	dead := fmt.Sprint(freePort(t))
+	dead := fmt.Sprint(freeport.Port(t))
 	for check, states := range map[string][2]string{
 		"{protocol: gRPC, interval: 10}":             {"healthy", "unhealthy"},
 		"{protocol: gRPC, service: x, interval: 10}": {"unhealthy", "unhealthy"},

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // smuggling are requests that two servers may read in two ways: a hidden one follows what one of them takes for the
@@ -172,7 +174,7 @@ http {
 }
 `,
 	} {
-		port := fmt.Sprint(freePort(t))
+		port := fmt.Sprint(freeport.Port(t))
 		file := filepath.Join(dir, name)
 		text := strings.NewReplacer("PORT", port, "UP", up, "DIR", dir).Replace(config)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -13,12 +13,13 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // A new listener takes the socket of one that is removed by the same change, whatever their protocols are. If the
 // change is refused, the old one goes on.
 func TestNewListenerTakesSocket(t *testing.T) {
-	port, file, other := freePort(t), filepath.Join(t.TempDir(), "a.sock"), freePort(t)
+	port, file, other := freeport.Port(t), filepath.Join(t.TempDir(), "a.sock"), freeport.Port(t)
 	p := proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	parse := func(text string) *config.Config {
 		t.Helper()
@@ -107,7 +108,7 @@ func TestSessionsLeaveRemovedEndpoints(t *testing.T) {
 	server("127.0.0.2", port, "two")
 	for _, retry := range []string{"{retry_on: always, num_retries: 3, timeout: 100}", "{retry_on: never}"} {
 		p := proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)))
-		in := freePort(t)
+		in := freeport.Port(t)
 		apply := func(endpoints string) {
 			t.Helper()
 			value, err := config.ParseYAML(fmt.Appendf(nil, `

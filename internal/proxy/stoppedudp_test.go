@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // udpListeners is a proxy whose listeners over UDP lead to one server, and change over the API.
@@ -71,7 +73,7 @@ func (u udpListeners) freed(what, port string) {
 // that gets the old port takes the sessions over.
 func TestUDPPortChanges(t *testing.T) {
 	u := newUDPListeners(t)
-	one, two := fmt.Sprint(freePort(t)), fmt.Sprint(freePort(t))
+	one, two := fmt.Sprint(freeport.Port(t)), fmt.Sprint(freeport.Port(t))
 	u.api.must("POST", "listeners", u.body("in", one, ""))
 	ask := u.dial(one)
 	first := ask()
@@ -106,7 +108,7 @@ func TestUDPPortChanges(t *testing.T) {
 func TestStoppedUDPListenerEnds(t *testing.T) {
 	u := newUDPListeners(t)
 	for what, settings := range map[string]string{"idle": ", options: {idle_timeout: 100}", "deleted": ", options: {idle_timeout: 0}"} {
-		port := fmt.Sprint(freePort(t))
+		port := fmt.Sprint(freeport.Port(t))
 		u.api.must("POST", "listeners", u.body(what, port, settings))
 		ask := u.dial(port)
 		before := ask()
@@ -124,7 +126,7 @@ func TestStoppedUDPListenerEnds(t *testing.T) {
 		u.freed("the end of the session: "+what, port)
 	}
 	// Without sessions it ends at once.
-	port := fmt.Sprint(freePort(t))
+	port := fmt.Sprint(freeport.Port(t))
 	u.api.must("POST", "listeners", u.body("in", port, ""))
 	u.api.must("DELETE", "listeners/in", "")
 	c, err := net.ListenPacket("udp", "127.0.0.1:"+port)
@@ -137,7 +139,7 @@ func TestStoppedUDPListenerEnds(t *testing.T) {
 // A listener on another address gets the port of a stopped one at once; the sessions of that end.
 func TestStoppedUDPListenerYields(t *testing.T) {
 	u := newUDPListeners(t)
-	port := fmt.Sprint(freePort(t))
+	port := fmt.Sprint(freeport.Port(t))
 	u.api.must("POST", "listeners", u.body("in", port, ""))
 	ask := u.dial(port)
 	before := ask()
@@ -153,7 +155,7 @@ func TestStoppedUDPListenerYields(t *testing.T) {
 // If a new listener is refused, the session of the old one goes on.
 func TestRefusedUDPPortChange(t *testing.T) {
 	u := newUDPListeners(t)
-	one, taken := fmt.Sprint(freePort(t)), fmt.Sprint(freePort(t))
+	one, taken := fmt.Sprint(freeport.Port(t)), fmt.Sprint(freeport.Port(t))
 	u.api.must("POST", "listeners", u.body("in", one, ""))
 	ask := u.dial(one)
 	before := ask()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 const tcpConfig = `
@@ -69,7 +71,7 @@ func TestTCPServerHalfClose(t *testing.T) {
 
 // A session without connection ends.
 func TestTCPRefused(t *testing.T) {
-	at := start(t, fmt.Sprintf(tcpConfig, fmt.Sprint(freePort(t))), "IN")
+	at := start(t, fmt.Sprintf(tcpConfig, fmt.Sprint(freeport.Port(t))), "IN")
 	if all, err := io.ReadAll(dial(t, "tcp", at["IN"])); len(all) > 0 || err != nil {
 		t.Errorf("got %q, error %v", all, err)
 	}
@@ -77,7 +79,7 @@ func TestTCPRefused(t *testing.T) {
 
 // What the client sends before the connection exists is delivered: the server comes after two attempts.
 func TestTCPRetry(t *testing.T) {
-	port := freePort(t)
+	port := freeport.Port(t)
 	at := start(t, strings.Replace(fmt.Sprintf(tcpConfig, fmt.Sprint(port)), "{destination: up}",
 		"{destination: up, retry: {retry_on: connect-failure, num_retries: 100, timeout: 50}}", 1), "IN")
 	c := dial(t, "tcp", at["IN"])

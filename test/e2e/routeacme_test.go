@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // acmeManifests are an issuer with an ACME server, SERVER with the authority AUTHORITY, and an Ingress and a Route that
@@ -103,7 +105,7 @@ func runPebble(t *testing.T, ca *authority, nameserver string) *pebble {
 	t.Helper()
 	folder := t.TempDir()
 	serving := ca.serving(t, "localhost")
-	port, management := freePort(t), freePort(t)
+	port, management := freeport.Port(t), freeport.Port(t)
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": fmt.Sprintf("127.0.0.1:%d", port), "managementListenAddress": fmt.Sprintf("127.0.0.1:%d", management),
 		"certificate": filepath.Join(folder, "tls.crt"), "privateKey": filepath.Join(folder, "tls.key"),
@@ -208,16 +210,6 @@ func publish(t *testing.T, gateway *forwarded) {
 			}()
 		}
 	}()
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // runProgram runs a program until the test ends, and logs the end of its output if the test failed.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // findEnvoy searches for a version of Envoy in PATH, $ANYMESH_BIN and the bin folder of the repository.
@@ -30,22 +32,11 @@ func findEnvoy(t *testing.T, binary string) string {
 	return ""
 }
 
-// freeAddress returns an address without a listener.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // startEnvoy runs Envoy with a bootstrap that contains only the xDS server, over mutual TLS.
 func (r *testServer) startEnvoy(t *testing.T, binary, apiType string) (admin string) {
 	t.Helper()
 	certificate, key, root := r.files(t, r.ca.leaf(t, "sidecar", time.Hour))
-	admin = freeAddress(t)
+	admin = freeport.Address(t)
 	serverHost, serverPort, _ := net.SplitHostPort(r.addr)
 	adminHost, adminPort, _ := net.SplitHostPort(admin)
 	ads := map[string]any{"ads": map[string]any{}, "resource_api_version": "V3"}
@@ -155,7 +146,7 @@ func TestEnvoy(t *testing.T) {
 func followsChanges(t *testing.T, binary, apiType string) {
 	h := &recordingObserver{}
 	r := startServer(t, authorizeByCommonName, Options{Observer: h})
-	one, two, address := startWeb(t, "one"), startWeb(t, "two"), freeAddress(t)
+	one, two, address := startWeb(t, "one"), startWeb(t, "two"), freeport.Address(t)
 	listener := greeterListener(t, address)
 	var all *Shared
 	publish := func(cluster *Resource, endpoints string) {

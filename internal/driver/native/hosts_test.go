@@ -18,12 +18,13 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // A gateway has a certificate for each host, and sends the requests of clients to the service that the host names. A
 // client that asks for another name gets no connection.
 func TestCertificatesOfHosts(t *testing.T) {
-	port := freeTCPPort(t)
+	port := freeport.Port(t)
 	tlsOf := &model.ServerTLS{Mode: model.TLSStrict}
 	var services []model.Binding
 	for _, host := range []string{"a.example", "b.example"} {

@@ -12,6 +12,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // Twenty calls have one leg at each of two gateways. Both legs of a call meet at one of three workers, and the workers
@@ -19,7 +20,7 @@ import (
 func TestCallsOverTwoGateways(t *testing.T) {
 	const calls = 20
 	addresses := []string{"127.0.0.11", "127.0.0.12", "127.0.0.13"}
-	text := strings.NewReplacer("$IN", fmt.Sprint(freePort(t)), "$CODE", fmt.Sprint(freePort(t)),
+	text := strings.NewReplacer("$IN", fmt.Sprint(freeport.Port(t)), "$CODE", fmt.Sprint(freeport.Port(t)),
 		"app: gateway", "app: gateway-0").Replace(workers)
 	text += strings.NewReplacer("name: gateway", "name: gateway-1", "uid: g,", "uid: g1,", "uuid: g}", "uuid: g1}",
 		"app: gateway", "app: gateway-1").Replace("---\n" + strings.Split(workers, "\n---\n")[1] + "\n")
@@ -30,7 +31,7 @@ func TestCallsOverTwoGateways(t *testing.T) {
 	var legs [calls][2]int
 	for i := range calls {
 		for side := range 2 {
-			legs[i][side] = freePort(t)
+			legs[i][side] = freeport.Port(t)
 			leg := fmt.Sprintf(call, legs[i][side])
 			text += strings.NewReplacer("app: gateway", fmt.Sprintf("app: gateway-%d", side),
 				`value: "7"`, fmt.Sprintf(`value: "%d"`, i)).Replace(leg)
@@ -90,7 +91,7 @@ func serveAt(t *testing.T, c *config.Config, address string) string {
 // serve runs a proxy, and returns the URL of its API.
 func serve(t *testing.T, c *config.Config) string {
 	t.Helper()
-	port := freePort(t)
+	port := freeport.Port(t)
 	c.Listeners = append(c.Listeners, config.Listener{
 		Name: "api", Spec: config.ListenerSpec{Protocol: config.HTTP, Port: port, Address: "127.0.0.1"},
 		Rules: config.RulesRef{Inline: []config.RuleRef{{Inline: &config.Rule{Action: config.Action{
@@ -143,7 +144,7 @@ func TestSessionsOfManySources(t *testing.T) {
 			_, _ = server.WriteTo(packet[:n], from)
 		}
 	}()
-	port := freePort(t)
+	port := freeport.Port(t)
 	all := configurations(t, fmt.Sprintf(`
 {apiVersion: v1, kind: Pod, metadata: {name: gateway, namespace: net, uid: g, labels: {app: gateway, anymesh.dev/proxy-uuid: g}}, spec: {containers: [{name: l7mp}]}, status: {podIP: 127.0.0.1, conditions: [{type: Ready, status: "True"}]}}
 ---

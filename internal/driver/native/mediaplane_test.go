@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"anymesh.dev/anymesh/internal/proxy/config"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // workers are a worker, whose transcoder is in the same pod, and the Route of gateways to it.
@@ -92,7 +92,7 @@ func TestLegsOfCallMeet(t *testing.T) {
 	ports := map[string]int{}
 	text := workers
 	for _, name := range []string{"IN", "CODE", "A", "B", "C"} {
-		ports[name] = freePort(t)
+		ports[name] = freeport.Port(t)
 		text = strings.ReplaceAll(text, "$"+name, fmt.Sprint(ports[name]))
 	}
 	proxies := map[string]*proxy.Proxy{}
@@ -224,17 +224,4 @@ func (h handset) hears(t *testing.T, other handset, text string) {
 		}
 	}
 	t.Fatalf("a phone does not hear %q", text)
-}
-
-// freePort returns a port that nobody uses for UDP. It is none of those that the kernel chooses for sockets.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for {
-		port := 10_000 + rand.IntN(20_000)
-		c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			c.Close()
-			return port
-		}
-	}
 }

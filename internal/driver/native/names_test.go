@@ -15,6 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // meanings are the objects that the name users can mean, in the order of the steps.
@@ -39,7 +40,7 @@ const caller = `
 // these are created and deleted. A connection is closed if there is none of them.
 func TestTrafficFollowsNames(t *testing.T) {
 	servers := []string{"target", "virtual service", "service"}
-	in, objects := freeTCPPort(t), meanings
+	in, objects := freeport.Port(t), meanings
 	for i, name := range servers {
 		objects = strings.ReplaceAll(objects, fmt.Sprintf("$%d", i), fmt.Sprint(greets(t, name)))
 	}
@@ -108,7 +109,7 @@ spec:
 
 // Connections are shared among pods and addresses of one Target by their weights.
 func TestWeightsOfPods(t *testing.T) {
-	to, in := freeTCPPort(t), freeTCPPort(t)
+	to, in := freeport.Port(t), freeport.Port(t)
 	for _, address := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"} {
 		greetsAt(t, fmt.Sprintf("%s:%d", address, to), address)
 	}
@@ -164,15 +165,4 @@ func greeting(t *testing.T, port int) string {
 	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 	text, _ := io.ReadAll(c) // a connection that is reset ends with an error
 	return string(text)
-}
-
-// freeTCPPort returns a port that nobody uses for TCP.
-func freeTCPPort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -15,6 +15,7 @@ import (
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 var gateway = model.Key{Mesh: "m", Name: "gateway"}
@@ -142,13 +143,13 @@ func answers(port int, want string) func() error {
 // A proxy that runs without an agent gets its configuration over REST: objects of others stay, unless they have the
 // port of one of ours; then only what differs is sent.
 func TestREST(t *testing.T) {
-	server, first, second := freeTCPPort(t), freeTCPPort(t), freeTCPPort(t)
+	server, first, second := freeport.Port(t), freeport.Port(t), freeport.Port(t)
 	one, two := fmt.Sprintf("127.0.0.1:%d", server), fmt.Sprintf("127.0.0.2:%d", server)
 	greeter(t, one, hangUp)
 	greeter(t, two, hangUp)
 	old := startOldProxy(t)
 	client := restClient{fmt.Sprintf("http://127.0.0.1:%d/api/v1/", old.port), http.DefaultClient}
-	for name, port := range map[string]int{"of-operator": first, "of-user": freeTCPPort(t)} {
+	for name, port := range map[string]int{"of-operator": first, "of-user": freeport.Port(t)} {
 		if err := client.post(t.Context(), "listener", map[string]any{
 			"name": name, "spec": map[string]any{"protocol": "TCP", "port": port}, "rules": []any{},
 		}, restListeners); err != nil {
@@ -210,7 +211,7 @@ func TestREST(t *testing.T) {
 	sends(t, old, map[string]int{"DELETE rulelists": 1, "DELETE rules": 1})
 
 	// What the proxy refuses is a finding of its object, and is tried again.
-	third := freeTCPPort(t)
+	third := freeport.Port(t)
 	old.mu.Lock()
 	old.refuse = fmt.Sprintf(`"port":%d`, third)
 	old.mu.Unlock()

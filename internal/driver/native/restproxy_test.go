@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,6 +17,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/proxy"
 	"anymesh.dev/anymesh/internal/proxy/config"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // oldProxy is a proxy with the REST API, and the changes that it was sent.
@@ -32,7 +32,7 @@ type oldProxy struct {
 // startOldProxy starts a proxy that is configured over REST, as l7mp in a pod.
 func startOldProxy(t *testing.T) *oldProxy {
 	t.Helper()
-	api := freeTCPPort(t)
+	api := freeport.Port(t)
 	out := &oldProxy{Proxy: proxy.New(t.Context(), slog.New(slog.NewTextHandler(t.Output(), nil)))}
 	listener := config.Listener{
 		Name: "controller-listener", Spec: config.ListenerSpec{Protocol: config.HTTP, Port: api},
@@ -93,16 +93,6 @@ func (o *oldProxy) names(t *testing.T, class string) []string {
 		out = append(out, one.Name)
 	}
 	return out
-}
-
-func freeTCPPort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // sends waits until a proxy has got these changes, and fails when there are others.

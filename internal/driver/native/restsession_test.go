@@ -14,6 +14,7 @@ import (
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // restSessions is a proxy with one listener whose route has retries, and a client with a session to the first of two
@@ -29,7 +30,7 @@ type restSessions struct {
 
 func newRESTSessions(t *testing.T) *restSessions {
 	t.Helper()
-	server, port := freeTCPPort(t), freeTCPPort(t)
+	server, port := freeport.Port(t), freeport.Port(t)
 	one, two := fmt.Sprintf("127.0.0.1:%d", server), fmt.Sprintf("127.0.0.2:%d", server)
 	greeter(t, one, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })
 	greeter(t, two, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })

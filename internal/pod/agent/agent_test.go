@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // fakeVerifier accepts the token "good".
@@ -65,7 +66,7 @@ func newPod(t *testing.T, token string, opts identity.HandlerOptions) *testPod {
 	srv.Start()
 	t.Cleanup(srv.Close)
 	p := &testPod{dir: t.TempDir(), certs: tempMemoryDir(t), ca: ca, signing: "https://" + l.Addr().String(),
-		listen: freeAddress(t), admin: freeAddress(t)}
+		listen: freeport.Address(t), admin: freeport.Address(t)}
 	for name, text := range map[string]string{"token": token + "\n", "root.pem": string(first.Bundle().PEM())} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -220,7 +221,7 @@ func TestTermination(t *testing.T) {
 	})
 	t.Run("before the first certificate", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
-		p.signing = "https://" + freeAddress(t)
+		p.signing = "https://" + freeport.Address(t)
 		r := p.start(t, "0")
 		eventually(t, "a certificate is requested", func() bool { return r.logged("certificate request failed") })
 		if code, text := httpGet(t, "http://"+p.listen+"/ready"); code != 503 ||

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // A frozen proxy is neither ready nor live; one that is not ready yet is live.
@@ -56,7 +57,7 @@ func stopped(t *testing.T, pid int) bool {
 // Without a control plane, the agent gets no certificate and starts no proxy. It is live.
 func TestAgentWithoutControlPlaneIsLive(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{})
-	p.signing = "https://" + freeAddress(t)
+	p.signing = "https://" + freeport.Address(t)
 	r := p.start(t, "0")
 	eventually(t, "a certificate is requested", func() bool { return r.logged("certificate request failed") })
 	if code, text := httpGet(t, "http://"+p.listen+"/live"); code != 200 {

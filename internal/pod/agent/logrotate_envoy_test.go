@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // findEnvoy searches for Envoy in PATH, $ANYMESH_BIN and the bin folder of the repository.
@@ -31,7 +33,7 @@ func findEnvoy(t *testing.T) string {
 
 // Envoy opens the link again on the signal, and creates the next file. No entry is lost.
 func TestEnvoyReopensAccessLog(t *testing.T) {
-	envoy, dir, admin := findEnvoy(t), t.TempDir(), freeAddress(t)
+	envoy, dir, admin := findEnvoy(t), t.TempDir(), freeport.Address(t)
 	host, port, err := net.SplitHostPort(admin)
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // namesServer is an xDS server that sends the responses of a channel to its client, and records the first requests and
@@ -158,7 +159,7 @@ func (p *testPod) connect(t *testing.T) (*agent, *namesServer) {
 	if err := os.WriteFile(resolvConf, []byte("nameserver 127.0.0.1\nsearch shop.svc.cluster.local\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := strings.Cut(freeAddress(t), ":")
+	_, port, _ := strings.Cut(freeport.Address(t), ":")
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 func portOf(t testing.TB, address string) Port {
@@ -81,7 +83,7 @@ func TestProbes(t *testing.T) {
 	go g.Serve(lg)
 	defer g.Stop()
 	grpcPort := portOf(t, lg.Addr().String())
-	closed := portOf(t, freeAddress(t))
+	closed := portOf(t, freeport.Address(t))
 
 	for name, c := range map[string]struct {
 		probe  Probe

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/test/freeport"
 )
 
 // With a lifetime of seconds the certificate is renewed while the proxy runs. A reader through ..data always gets a
@@ -56,7 +57,7 @@ func TestRestartWithoutSigningServer(t *testing.T) {
 	_ = first.cmd.Process.Kill()
 	<-first.done
 	signing := p.signing
-	p.signing = "https://" + freeAddress(t)
+	p.signing = "https://" + freeport.Address(t)
 	second := p.start(t, "0")
 	eventually(t, "the proxy starts without the signing server", func() bool { return second.logged("started") })
 	if now, err := os.ReadFile(p.certs + "/tls.crt"); err != nil || string(now) != string(before) {
@@ -75,7 +76,7 @@ func TestRestartWithoutSigningServer(t *testing.T) {
 	if err := os.WriteFile(p.certs+"/tls.crt", before, 0o600); err != nil { // does not match the key
 		t.Fatal(err)
 	}
-	p.signing = "https://" + freeAddress(t)
+	p.signing = "https://" + freeport.Address(t)
 	fourth := p.start(t, "0")
 	eventually(t, "a certificate is requested", func() bool { return fourth.logged("certificate request failed") })
 	if fourth.logged("started") {
