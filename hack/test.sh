@@ -54,7 +54,7 @@ if [ "$what" != unit ]; then
   # has the tests of the sandbox, then those that start more clusters, and some of the longest others. The third has
   # l7mp, and the longest others.
   second='^Test(Outages|CertificatesAndRootRotateUnderLoad|Aggregator.*|ClusterImport|ThirdPartyDrivers|TwoDialects|DNS|ColorsWithEachDriver)$'
-  third='^Test(L7mp.*|NativeSidecar|Gateway|Migration|ObjectsRotateTheRootUnderLoad|ServicesShareAPort|UninstallLeavesObjectsAndTraffic)$'
+  third='^Test(Bookstore|L7mp.*|NativeSidecar|Gateway|Migration|ObjectsRotateTheRootUnderLoad|ServicesShareAPort|UninstallLeavesObjectsAndTraffic)$'
   attacks='^TestHostile'
   start "end to end" go test -count=1 -timeout 30m ./test/e2e/... -skip "$second|$third|$attacks"
   start "end to end, third cluster" go test -count=1 -timeout 30m ./test/e2e -run "$third"
