@@ -116,7 +116,7 @@ func compareExplained(t *testing.T, requests []explainedRequest, check func([]ex
 	for i, r := range requests {
 		err := answers[i].compare(r, outcomes[i], counts[i])
 		if err != nil && r.delay > 0 {
-			t.Logf("%s: %v; once more, since it depends on time", r.line(), err)
+			t.Logf("%s: %v; sent once more, because the result depends on time", r.line(), err)
 			err = compareAlone(t, r, answers[i])
 		}
 		if err != nil {
@@ -133,7 +133,7 @@ func compareExplained(t *testing.T, requests []explainedRequest, check func([]ex
 	t.Logf("%d requests: %v", len(requests), seen)
 }
 
-// compareAlone sends a request again, after all others.
+// compareAlone sends a request again, after all others, and compares what happens with the answer.
 func compareAlone(t *testing.T, r explainedRequest, a explainedAnswer) error {
 	t.Helper()
 	if r.counted {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestOrderOfManifests applies the objects of the example in reverse order, one by one: references are missing for a
-// moment, which is in conditions at once, and causes no Warning events. A fault that stays has one.
+// TestOrderOfManifests applies the objects of the example in reverse order: references are missing for a moment, which
+// is in conditions, and causes no Warning events. A fault that stays has one, after 5 seconds at the earliest.
 func TestOrderOfManifests(t *testing.T) {
 	files, err := filepath.Glob("../../examples/colors/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -12,12 +12,12 @@ import (
 // The ports are below those from which Linux opens connections: none of these takes one before the test does.
 const first, count = 10_000, 20_000
 
-// given counts the ports. It starts anywhere, so that processes that run side by side give different ones.
+// given counts the ports that are given. It starts at random, so that processes that run side by side give others.
 var given atomic.Uint32
 
 func init() { given.Store(rand.Uint32N(count)) }
 
-// Port returns a port that neither TCP nor UDP uses on any address. Others of the process get other ports.
+// Port returns a port that neither TCP nor UDP uses on any address. Calls of one process return different ports.
 func Port(t testing.TB) int {
 	t.Helper()
 	for range count {
